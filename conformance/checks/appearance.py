@@ -179,9 +179,7 @@ def _of_part(part: LinkShapes, pair: _Pair, what: str, values: Sequence[Value], 
     "primvars:displayColor",
 )
 def _color(part: LinkShapes, pair: _Pair, sides: Sides) -> Difference | None:
-    """Largest difference of a component of linear colours, or of the factor of a texture. Materials
-    of mesh files override the URDF's; parts of a surface are paired by area.
-    """
+    """Largest difference of a component of linear colours, or of the factor of a texture."""
     expected, actual = pair.expected, pair.actual
     tolerance = sides.tolerance.color
     if (expected.texture is None) != (actual.texture is None):
@@ -220,9 +218,7 @@ def _opacity(part: LinkShapes, pair: _Pair, sides: Sides) -> Difference | None:
 
 @_of_pairs("visual.texture", "textures of visuals")
 def _texture(part: LinkShapes, pair: _Pair, _: Sides) -> Difference | None:
-    """The colour texture has the same pixels; a JPEG the same bytes. One that is missing or damaged
-    is reported, but does not fail the USD.
-    """
+    """The colour texture has the same pixels; a JPEG the same bytes."""
     expected, actual = pair.expected, pair.actual
     if "*" in expected.unread:
         return None
@@ -247,10 +243,7 @@ def _texture(part: LinkShapes, pair: _Pair, _: Sides) -> Difference | None:
     reads="normals",
 )
 def _normals(sides: Sides) -> Differences:
-    """Normals of meshes are those of the mesh file, by their mean and their mean cosine to the
-    faces over the surface. If the file has none, faces are flat, or smooth with normals that point
-    outwards. If those of the file point against its faces, flat faces are close.
-    """
+    """Normals of meshes are those of the mesh file; without, faces are flat or smooth outwards."""
     # SimReady (VG.029) and the validator of OpenUSD refuse normals against the faces.
     return _worst_by_link(lambda part: [_shading(part)], sides)
 
@@ -315,9 +308,7 @@ def _combined(shapes: tuple[ShapeObservation, ...]) -> Shading | None:
     usd_alone=True,
 )
 def _mapping(part: LinkShapes, pair: _Pair, _: Sides) -> Difference | None:
-    """Texture coordinates, as the image receives them, are those of the mesh file: means, second
-    moments, products with positions, and orientation, by area.
-    """
+    """Texture coordinates are those of the mesh file: means, sizes, products with positions."""
     expected, actual = pair.expected, pair.actual
     if (
         expected.mapping is None
@@ -361,11 +352,7 @@ def _mapping(part: LinkShapes, pair: _Pair, _: Sides) -> Difference | None:
     reads="doubleSided outputs:displacement outputs:volume",
 )
 def _properties(part: LinkShapes, pair: _Pair, _: Sides) -> Difference | None:
-    """Emission, metalness, roughness and every other input of a surface are those of the mesh file,
-    or the fallback for a material of the URDF, which defines colour and texture alone. Images are
-    read in their colour space, without bias, and repeat. Bindings for other purposes, displayed
-    colours and outputs for other renderers show the same.
-    """
+    """Every other input of a surface is that of the mesh file, or the fallback."""
     subject, expected, actual = f"link {part.link}", pair.expected, pair.actual
     if "*" in expected.unread:
         return None
@@ -409,16 +396,13 @@ unexpected(
     SettingKind.GEOMETRY,
     "visual.geometry",
     "other properties of visuals",
-    "The extent of every shape is that of its points or size, and a hint of extents at most a "
-    "diagonal larger; primitives are right-handed; a mesh has no holes, and no face in two "
-    "subsets; and no other property of UsdGeom has an effect.",
+    "Extents are those of points, primitives right-handed; no mesh has holes or shared faces.",
     "elementType extent orientation",
 )
 unexpected(
     SettingKind.SUBDIVISION,
     "visual.subdivision",
     "subdivision of visuals",
-    "No mesh is subdivided, which would round off its edges; without an authored scheme, USD "
-    "assumes Catmull-Clark.",
+    "No mesh is subdivided, as USD does by default, which would round off its edges.",
     "subdivisionScheme",
 )

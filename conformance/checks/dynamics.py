@@ -51,32 +51,25 @@ unexpected(
     obs.SettingKind.JOINT,
     "dynamics.joints",
     "other joint properties",
-    "No joint breaks, has an armature, a spring at its limits or another property of a "
-    "simulator that URDF does not state.",
+    "No joint has an armature, springs at its limits or other properties that URDF lacks.",
 )
 unexpected(
     obs.SettingKind.BODY,
     "dynamics.bodies",
     "other body properties",
-    "Gravity acts on every body; none is damped, locked along an axis, moved by constant forces or "
-    "surface velocity, or has another property of a simulator that URDF does not state.",
+    "Gravity acts on every body; none has damping, locked axes, forces or surface velocities.",
 )
 
 
 @check("dynamics.inertia_matrix", "joint-space inertia", obs.Quantity.MOTION, "1")
 def _inertia_matrices(sides: Sides) -> Comparison:
-    """M(q) over all configurations with a floating root: our own equations of motion for the URDF
-    against MuJoCo's for a model built from the USD's observation. Relative to the diagonal
-    inertias of both joints of an entry.
-    """
+    """M(q) over all configurations with a floating root, relative to diagonal inertias."""
     return _equations("inertia", sides)
 
 
 @check("dynamics.bias", "gravity and velocity forces", obs.Quantity.MOTION, "1")
 def _bias_forces(sides: Sides) -> Comparison:
-    """Gravity, Coriolis and centrifugal forces at zero acceleration, relative to their upper bound
-    at each joint.
-    """
+    """Gravity, Coriolis and centrifugal forces, relative to their upper bound at each joint."""
     return _equations("force", sides)
 
 
@@ -176,10 +169,7 @@ def _traced(differences: Sequence[Difference], sides: Sides) -> tuple[Difference
 
 @check("dynamics.rollout", "1 s simulation rollout", obs.Quantity.ROLLOUT, "rad or m")
 def _rollout_states(sides: Sides) -> Comparison:
-    """Positions and velocities after 1 s in MuJoCo without drives: gravity, damping, friction and
-    mimic couplings, fixed root, no limits. The spread of rollouts of perturbed robots sets the
-    tolerance of each joint; where it is too large, an earlier state is compared.
-    """
+    """Positions and velocities after 1 s in MuJoCo without drives, or earlier if too sensitive."""
     # The simulation of the actual side may diverge where any joint is too sensitive; earlier than
     # that, divergence is a failure.
     rollout, found = sides.expected.rollout, sides.actual.rollout

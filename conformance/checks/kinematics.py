@@ -179,9 +179,7 @@ for _aspect, _what, _reads in (
 
 @check("kinematics.up", "up axis", Quantity.FRAMES, "rad", usd_alone=True)
 def _up(sides: Sides) -> Comparison:
-    """Angle between the Z axis of the root link, at its authored pose, and the up axis of the
-    stage: gravity acts along -Z of a URDF's root. An MJCF states its own up axis.
-    """
+    """Angle between the Z axis of the root link, or an MJCF's up axis, and that of the stage."""
     root = sides.actual.root
     if sides.actual.up is None:
         return not_stated(sides.actual, "up axis")

@@ -59,9 +59,7 @@ _HARMLESS = DEFAULTED * (1 + 1e-6)
 
 @check("mass.stated", "authored masses", Quantity.MASS, usd_alone=True)
 def _stated(sides: Sides) -> Differences:
-    """Every rigid body has an authored mass. Otherwise a consumer computes one from the colliders,
-    or assumes 1 kg.
-    """
+    """Every rigid body has an authored mass: consumers compute or assume others."""
     actual, named = sides.actual, {link for group in sides.model.groups for link in group}
     bodies = [
         link.name
@@ -74,9 +72,7 @@ def _stated(sides: Sides) -> Differences:
 
 @check("mass.link.mass", "mass per link", Quantity.MASS, "1", reads="physics:mass")
 def _link_masses(sides: Sides) -> Differences:
-    """Effective mass of every link, relative to that of the URDF. A link that is part of another
-    body of its rigid group in the USD is compared as part of the group.
-    """
+    """Effective mass of every link, relative to that of the URDF."""
     for name, *pair in _links(sides):
         masses = [own.mass if own else 0.0 for own in pair]
         yield _mass_difference("link", name, masses[0], masses[1], sides.model)
@@ -100,9 +96,7 @@ def _link_centers(sides: Sides) -> Differences:
     reads="physics:diagonalInertia physics:principalAxes",
 )
 def _link_inertias(sides: Sides) -> Differences:
-    """Inertia tensor about the centre of mass in the link frame, relative to the link's largest
-    principal moment. Tensors are compared, as principal axes and their order are not unique.
-    """
+    """Inertia tensor about the centre of mass in the link frame, relative to its largest moment."""
     for name, one, two in _massive(sides):
         if one.inertia is None:
             continue
@@ -125,9 +119,7 @@ def _link_inertias(sides: Sides) -> Differences:
     reads="newton:inertia",
 )
 def _agreement(sides: Sides) -> Differences:
-    """An inertia that is authored both in the mass schema and in newton:inertia has the same value
-    in both, relative to the largest moment: simulators differ in which one they read.
-    """
+    """An inertia authored both in the mass schema and in newton:inertia is the same in both."""
     links = {link.name for link in sides.expected.links}
     for restated in sides.actual.restated:
         if restated.link not in links:
@@ -169,9 +161,7 @@ def _group_centers(sides: Sides) -> Differences:
 
 @check("mass.group.inertia", "inertia per rigid group", Quantity.MASS, "1")
 def _group_inertias(sides: Sides) -> Differences:
-    """Inertia of links that fixed joints connect about their common centre of mass, relative to the
-    largest principal moment.
-    """
+    """Inertia of links that fixed joints connect, relative to the largest principal moment."""
 
     def measure(subject: str, one: GroupMass, two: GroupMass) -> Difference:
         defaulted = one.harmless_moment(sides.model.size, sides.model.total_mass)

@@ -339,10 +339,7 @@ for _role in _NOUNS:
 
 @_measure("support", "extents of {}", "axis height length radius size width", "points")
 def support(part: LinkShapes, model: ToleranceModel) -> Iterator[Difference]:
-    """Support function along 134 directions of the link frame, and centroid of the surface,
-    relative to the size of the shape: pose, scale and dimensions. The convex hull of a mesh
-    has the same extents.
-    """
+    """Support function along 134 directions, and centroid, relative to the size of the shape."""
     expected, actual = part.surfaces
     off = float(np.abs(actual.reach - expected.reach).max()) / expected.size
     bound = expected.point_bound / expected.size
@@ -394,9 +391,7 @@ def area(part: LinkShapes, model: ToleranceModel) -> Iterator[Difference]:
 
 @_measure("volume", "volume of {}")
 def volume(part: LinkShapes, model: ToleranceModel) -> Iterator[Difference]:
-    """Signed volume of closed surfaces, relative; of open ones the sum of area vectors. Both
-    change sign if a surface is inside out.
-    """
+    """Signed volume of closed surfaces, relative; of open ones the sum of area vectors."""
     expected, actual = part.surfaces
     if expected.support_alone or actual.support_alone:
         return
@@ -418,9 +413,7 @@ def volume(part: LinkShapes, model: ToleranceModel) -> Iterator[Difference]:
 
 @_measure("triangles", "triangle count of {}")
 def triangles(part: LinkShapes, model: ToleranceModel) -> Iterator[Difference]:
-    """Number of triangles of meshes, polygons counted as fans, relative: detects decimated
-    meshes.
-    """
+    """Number of triangles of meshes, polygons counted as fans, relative."""
     counts = [side.triangles for side in part.surfaces]
     if all(counts):
         text = f"has {counts[1]} triangles, not {counts[0]}"
@@ -431,8 +424,7 @@ unexpected(
     SettingKind.FILTER,
     "collision.filters",
     "collision filters",
-    "Links that no joint connects collide with each other and everything else; links that a joint "
-    "connects do not. Filtered pairs, collision groups, triggers and flags change that.",
+    "Links that no joint connects collide with all others: no filters, groups or triggers.",
     "physics:filteredGroups physics:filteredPairs physics:invertFilteredGroups "
     "physics:mergeGroup newton:selfCollisionEnabled physxArticulation:enabledSelfCollisions",
 )
@@ -440,14 +432,12 @@ unexpected(
     SettingKind.APPROXIMATION,
     "collision.approximation",
     "collision approximations",
-    "The approximation of every mesh is one that UsdPhysics or PhysX defines, and has the surface "
-    "or its convex hull, perhaps in parts. Contacts are at the surface itself.",
+    "Meshes collide as their surface, its convex hull or parts of that, without offsets.",
 )
 unexpected(
     SettingKind.MATERIAL,
     "collision.materials",
     "contact materials",
-    "No material with friction or restitution is bound to a collider, except one with friction 0.5 "
-    "or 1 and no restitution, which are those of simulators: URDF states none.",
+    "Contact materials have friction 0.5 or 1, as simulators without one, and no restitution.",
     "physics:dynamicFriction physics:restitution physics:staticFriction",
 )

@@ -131,10 +131,7 @@ def _of_bodies(pair: Iterable[str], body: Mapping[str, str]) -> frozenset[str]:
 
 @_check("simulation.gains", "gains of drives", "drive with gains", field="drives")
 def _gains(sides: Sides) -> Differences:
-    """Stiffness and damping of every drive that the simulation settings file states, relative;
-    gains are forces, not accelerations. Natural frequencies become gains with the joint-space
-    inertia at the initial positions.
-    """
+    """Stiffness and damping of every drive, relative; gains are forces, not accelerations."""
     requested, found = _settings(sides)
     drives = {drive.joint: drive for drive in found.drives or ()}
     for drive in requested.drives or ():
@@ -150,9 +147,7 @@ def _gains(sides: Sides) -> Differences:
 
 @_check("simulation.targets", "targets of drives", "drive with gains", field="drives")
 def _targets(sides: Sides) -> Differences:
-    """Position or velocity that every drive follows, relative to the larger of it and 1 rad or
-    1 m.
-    """
+    """Position or velocity that every drive follows, relative to at least 1 rad or 1 m."""
     requested, found = _settings(sides)
     drives = {drive.joint: drive for drive in found.drives or ()}
     for drive in requested.drives or ():
@@ -166,9 +161,7 @@ def _targets(sides: Sides) -> Differences:
 
 @_check("simulation.armature", "armature", "armature", field="armatures")
 def _armatures(sides: Sides) -> Differences:
-    """Inertia of the motor of every joint for which the simulation settings file states it,
-    relative.
-    """
+    """Inertia of the motor of every joint, relative."""
     requested, found = _settings(sides)
     values = dict(found.armatures or ())
     for joint, value in requested.armatures or ():
@@ -177,9 +170,7 @@ def _armatures(sides: Sides) -> Differences:
 
 @_check("simulation.limits", "springs at limits", "springs at limits, or they are hard")
 def _limit_springs(sides: Sides) -> Differences:
-    """Stiffness and damping of the springs that keep joints inside their limits, where the
-    simulation settings file states them, relative. Newton has them; limits of PhysX are hard.
-    """
+    """Stiffness and damping of the springs at the limits of joints, relative."""
     requested, found = _settings(sides)
     for what, field in (("stiffness", "limit_stiffnesses"), ("damping", "limit_dampings")):
         values = getattr(found, field)
@@ -189,9 +180,7 @@ def _limit_springs(sides: Sides) -> Differences:
 
 @_check("simulation.positions", "initial positions", "initial position", field="positions")
 def _positions(sides: Sides) -> Differences:
-    """Initial position of every joint that does not start at zero, relative to the larger of it
-    and 1 rad or 1 m; mimic joints follow.
-    """
+    """Initial position of every joint that does not start at zero, relative to at least 1."""
     requested, found = _settings(sides)
     values = dict(found.positions or ())
     for joint, value in requested.positions or ():
@@ -201,9 +190,7 @@ def _positions(sides: Sides) -> Differences:
 
 @_check("simulation.filters", "requested collision filters", "filtered pairs", "", "filtered_pairs")
 def _filters(sides: Sides) -> Differences:
-    """Pairs of links that the simulation settings file filters do not collide. Other filtered pairs
-    fail the check of collision filters.
-    """
+    """Pairs of links that the simulation settings file filters do not collide."""
     requested, found = _settings(sides)
     # A link without a body is part of the world; without colliders it has no contacts to filter.
     body = {link.name: link.body or _WORLD for link in sides.actual.links}
@@ -220,9 +207,7 @@ def _filters(sides: Sides) -> Differences:
 
 @_check("simulation.contacts", "self-collision and contact materials", "contacts")
 def _contacts(sides: Sides) -> Differences:
-    """Self-collision, and friction and restitution of every collider of a link, are those of the
-    simulation settings file.
-    """
+    """Self-collision, and friction and restitution of every collider of a link."""
     requested, found = _settings(sides)
     if found.contact_materials is None:
         return

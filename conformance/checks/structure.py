@@ -47,9 +47,7 @@ def _links(sides: Sides) -> Differences:
 
 @check("structure.joints", "joints", obs.Quantity.JOINTS, reads="physics:jointEnabled")
 def _joints(sides: Sides) -> Differences:
-    """Every URDF joint is found in the USD by its name, and no other. One body may have both links
-    of a fixed joint.
-    """
+    """Every URDF joint is found by its name, and no other; one body may have welded links."""
     expected, actual = sides.expected, sides.actual
     joints = {joint.name: joint for joint in expected.joints}
     found = {joint.name: joint for joint in actual.joints}
@@ -101,9 +99,7 @@ def _welded_otherwise(joint: obs.JointObservation, side: obs.Observation) -> boo
     reads="limit:*:physics:high limit:*:physics:low",
 )
 def _types(sides: Sides) -> Differences:
-    """Joints of the same name have the same type. A continuous joint equals a revolute one
-    without limits.
-    """
+    """Joints have the same type; a continuous joint equals a revolute one without limits."""
     for joint, found in sides.joints:
         yield _equality(joint.name, "type", _motion(joint), _motion(found))
 
@@ -149,9 +145,7 @@ def _parents(sides: Sides) -> Differences:
     "physxMimicJoint:*:referenceJoint physxMimicJoint:*:referenceJointAxis",
 )
 def _mimic(sides: Sides) -> Differences:
-    """Followers, leaders, multipliers and offsets are equal to float32 precision. Without its
-    coupling a follower moves freely.
-    """
+    """Followers, leaders, multipliers and offsets are equal to float32 precision."""
     # A chain of couplings and a coupling to its head are the same motion.
     both = sides.expected, sides.actual
     mimics = ({joint.name: joint.mimic for joint in side.joints} for side in both)
@@ -206,9 +200,7 @@ def _mimic_problem(
     "isaac:namespace isaac:nameOverride isaac:NameOverride",
 )
 def _articulation(sides: Sides) -> Comparison:
-    """A robot with moving joints has exactly one articulation root, to which all its joints belong,
-    at its first body or the joint that fixes that. Solvers simulate separate bodies otherwise.
-    """
+    """All joints belong to one articulation root, at the first body or the joint that fixes it."""
     expected, actual = sides.expected, sides.actual
     count = actual.articulation_roots
     if count is None:
@@ -267,9 +259,7 @@ def _articulation(sides: Sides) -> Comparison:
 
 @check("structure.world", "joints to the world", obs.Quantity.JOINTS, usd_alone=True)
 def _world(sides: Sides) -> Comparison:
-    """No moving joint of an articulation has the world, or a prim without rigid body, on one side:
-    solvers in reduced coordinates fix the body on the other side.
-    """
+    """No moving joint of an articulation has the world on one side: solvers fix the other body."""
     actual = sides.actual
     if actual.articulation_roots is None:
         return not_stated(actual, "articulations")
@@ -311,9 +301,7 @@ unexpected(
     obs.SettingKind.SCENE,
     "structure.scene",
     "gravity and surroundings",
-    "Physics scenes have the gravity of the Earth, down along the up axis; all bodies are "
-    "simulated by the same scene; and the USD has no body, collider or visual besides those "
-    "of the robot.",
+    "Gravity is that of the Earth, along the up axis; only the robot is simulated.",
     "physics:gravityDirection physics:gravityMagnitude physics:simulationOwner",
 )
 unexpected(
@@ -326,15 +314,13 @@ unexpected(
     obs.SettingKind.ANIMATION,
     "structure.animation",
     "values over time",
-    "No value of the USD changes over time: all time samples of an attribute equal its "
-    "default value. Consumers read one or the other.",
+    "No value changes over time: all time samples of an attribute equal its default value.",
 )
 unexpected(
     obs.SettingKind.VALUES,
     "structure.values",
     "usable values",
-    "No number of the USD that has an effect is NaN or infinite, and quaternions are unit "
-    "quaternions: consumers differ in what they compute from others.",
+    "No number that has an effect is NaN or infinite, and quaternions are unit quaternions.",
 )
 
 
@@ -345,10 +331,7 @@ unexpected(
     usd_alone=True,
 )
 def _words(sides: Sides) -> Iterator[Difference]:
-    """What no schema of USD has and a USD keeps under urdf: is what the URDF says: safety
-    controllers, calibrations, limits of acceleration, and attributes and elements that are no part
-    of URDF, such as transmissions.
-    """
+    """What a USD keeps under urdf: of words without a schema is what the URDF says."""
     known, found = (
         _by_owner(side.words, sides.expected) for side in (sides.expected, sides.actual)
     )
@@ -417,9 +400,7 @@ def _are_equal(
 
 @check("structure.base", "base", obs.Quantity.BASE)
 def _base(sides: Sides) -> Comparison:
-    """The root is fixed or floating as the URDF states or the user requested: a fixed quadruped
-    cannot walk, a floating arm falls.
-    """
+    """The root is fixed or floating as the URDF states or the user requested."""
     expected, actual = sides.expected, sides.actual
     moves = any(obs.COORDINATES[joint.type] for joint in expected.joints)
     is_static = not moves and not any(link.mass and link.mass.mass for link in expected.links)
