@@ -8,9 +8,8 @@ Units and axes:
   it, Gazebo and trimesh never read it, PyBullet 3.2.7 was measured to leave a ``Y_UP``
   mesh as it is, and MeshLab writes ``Y_UP`` on Z-up parts. (three.js does apply it.)
 
-Invalid primitives, references and materials are skipped; pycollada, which the harness
-uses, refuses the whole geometry or document for one of them. v points up, as in USD.
-Colours have no colour space; tools display them as sRGB.
+Invalid references and primitives refuse the document. v points up, as in USD. Colours
+have no colour space; tools display them as sRGB.
 """
 
 from __future__ import annotations
@@ -39,8 +38,8 @@ _TRANSFORMS = {"matrix": 16, "rotate": 4, "scale": 3, "translate": 3}
 # Instances can multiply or be cyclic.
 _MOST_NODES = 100_000
 _PRIMITIVES = frozenset({"polylist", "triangles"})
-# In none of 393 files of robots.
-_UNSUPPORTED = frozenset({"polygons", "trifans", "tristrips"})
+# In none of 393 files of robots; they change what is shown.
+_UNSUPPORTED = frozenset({"instance_controller", "polygons", "skew", "trifans", "tristrips"})
 _WRAPS = {
     "WRAP": mm.Wrap.REPEAT,
     "MIRROR": mm.Wrap.MIRROR,
@@ -54,12 +53,11 @@ _LUMINANCE = (0.212671, 0.715160, 0.072169)
 def read_dae(data: bytes) -> meshes.PolygonMesh:
     """Read all surfaces that the scene of a COLLADA document shows [m].
 
-    Cameras, lights, lines and animations are ignored. Skinned surfaces and strips are
-    reported and left out. Faces stay counter-clockwise under mirroring transforms. For
-    a document without a scene, each geometry is read once.
+    Cameras, lights, lines and animations are ignored. Faces stay counter-clockwise under
+    mirroring transforms. For a document without a scene, each geometry is read once.
 
     Raises:
-        MeshError: The text is not XML, not COLLADA, or has no surface.
+        MeshError: The text is not XML, not COLLADA, has skins or strips, or no surface.
     """
     root = _parse(data)
     if root.tag != "COLLADA":
@@ -72,18 +70,18 @@ def read_dae(data: bytes) -> meshes.PolygonMesh:
     if not (math.isfinite(metres) and metres > 0):
         raise meshes.MeshError("its <unit> is not a positive number of metres")
     up_axis = (root.findtext("asset/up_axis") or "").strip().upper()
+    for unsupported in root.iter(*_UNSUPPORTED):
+        raise meshes.MeshError(f"<{unsupported.tag}> is not supported; export triangles")
     document = _Document(root)
     parts = document.parts()
-    skipped = tuple(dict.fromkeys(document.skipped))
     if not parts:
-        raise meshes.MeshError("; ".join(("it shows no surface", *skipped)))
+        raise meshes.MeshError("it shows no surface")
     return meshes.join_parts(
         parts,
         document.materials,
         metres_per_unit=metres,
         # COLLADA's default is Y_UP.
         ignored_up_axis={"X_UP": "X_UP", "Z_UP": None}.get(up_axis, "Y_UP"),
-        skipped=skipped,
     )
 
 
@@ -143,6 +141,13 @@ def _text(element: Element | None) -> bytes:
     return b"" if element is None else (element.text or "").encode()
 
 
+def _numbers(element: Element | None) -> meshes.Matrix:
+    try:
+        return read_floats(_text(element))
+    except ValueError as error:
+        raise meshes.MeshError("an element does not consist of numbers") from error
+
+
 def _target(element: Element | None, attribute: str) -> str:
     """Return the id that an attribute refers to."""
     return "" if element is None else element.get(attribute, "").removeprefix("#")
@@ -152,7 +157,6 @@ class _Document:
     """Reads the scene of a document; geometries and sources are read once."""
 
     def __init__(self, root: Element) -> None:
-        self.skipped: list[str] = []
         self._root = root
         named = {
             entry.get("set", "0")
@@ -213,14 +217,11 @@ class _Document:
                     transform = transform @ self._matrices[element].astype(np.float64)
                 inside = (one for one in reversed(element) if one.tag in {"node", *targets})
                 pending += [(child, transform) for child in inside]
-                if element.find("instance_controller") is not None:
-                    self.skipped.append("skinned surfaces are left out")
                 continue
             url = element.get("url", "")
             target = targets[element.tag].get(url[1:]) if url.startswith("#") else None
             if target is None:
-                self.skipped.append(f"<{element.tag}> refers to {url!r}, which is not there")
-                continue
+                raise meshes.MeshError(f"<{element.tag}> refers to {url!r}, which is not there")
             if element.tag == "instance_node":
                 pending.append((target, transform))
                 continue
@@ -231,27 +232,18 @@ class _Document:
     def _scene(self) -> Element | None:
         """Return the instantiated scene, otherwise the first."""
         scenes = self._root.findall("library_visual_scenes/visual_scene")
-        instance = self._root.find("scene/instance_visual_scene")
-        if instance is not None:
-            url = instance.get("url", "")
-            for scene in scenes:
-                if f"#{scene.get('id')}" == url:
-                    return scene
-            self.skipped.append(f"<{instance.tag}> refers to {url!r}, which is not there")
-        return scenes[0] if scenes else None
+        named = _target(self._root.find("scene/instance_visual_scene"), "url")
+        return next((s for s in scenes if s.get("id") == named), scenes[0] if scenes else None)
 
     def _matrix(self, node: Element) -> NDArray[np.float32]:
         """Return the product of a node's transforms, in float32 as the points."""
         product = np.eye(4, dtype=np.float32)
         for element in node:
-            # The one is for cameras, the other is not written by exporters.
-            if element.tag in {"lookat", "skew"}:
-                self.skipped.append(f"<{element.tag}> is not supported; it is ignored")
             if element.tag not in _TRANSFORMS:
                 continue
-            numbers = self._numbers(element, _TRANSFORMS[element.tag])
-            if numbers is None:
-                continue
+            numbers = _numbers(element)
+            if len(numbers) != _TRANSFORMS[element.tag]:
+                raise meshes.MeshError(f"<{element.tag}> has {len(numbers)} numbers")
             matrix = np.eye(4, dtype=np.float32)
             match element.tag:
                 case "matrix":
@@ -268,39 +260,20 @@ class _Document:
                 product = product @ matrix
         return product
 
-    def _numbers(self, element: Element, count: int) -> meshes.Matrix | None:
-        with suppress(ValueError):
-            numbers = read_floats(_text(element))
-            if len(numbers) == count:
-                return numbers
-        self.skipped.append(f"<{element.tag}> does not have {count} numbers; it is ignored")
-        return None
-
     # Geometries
 
     def _geometry(self, geometry: Element) -> Iterator[meshes.SurfacePart]:
-        """Yield the primitives of a geometry in its own frame; invalid ones are skipped."""
+        """Yield the primitives of a geometry in its own frame."""
         mesh = geometry.find("mesh")
         vertices = None if mesh is None else mesh.find("vertices")
         inputs = () if vertices is None else vertices
         position = next((one for one in inputs if one.get("semantic") == "POSITION"), None)
         if mesh is None or vertices is None or position is None:
             return
-        try:
-            points = _positions(mesh, _target(position, "source"))
-        except meshes.MeshError as error:
-            self.skipped.append(error.reason)
-            return
+        points = _positions(mesh, _target(position, "source"))
         for element in mesh:
-            if element.tag in _UNSUPPORTED:
-                self.skipped.append(f"<{element.tag}> is left out; export triangles")
-            if element.tag not in _PRIMITIVES:
-                continue
-            try:
+            if element.tag in _PRIMITIVES:
                 part = self._primitive(element, vertices, points)
-            except meshes.MeshError as error:
-                self.skipped.append(f"<{element.tag}>: {error.reason}")
-            else:
                 if len(part.counts):
                     yield part
 
@@ -398,10 +371,7 @@ def _positions(mesh: Element, name: str) -> meshes.Matrix:
         raise meshes.MeshError(f"positions are to be in {name!r}, which is not there")
     if len(source.findall("technique_common/accessor/param")) != 3:
         raise meshes.MeshError(f"positions in {name!r} have not three coordinates")
-    try:
-        numbers = read_floats(_text(source.find("float_array")))
-    except ValueError as error:
-        raise meshes.MeshError(f"positions in {name!r} are no numbers") from error
+    numbers = _numbers(source.find("float_array"))
     if len(numbers) % 3:
         raise meshes.MeshError(f"positions in {name!r} are incomplete")
     # Overflow to infinity is refused later.

@@ -197,8 +197,7 @@ def read_gltf(
     skipped = tuple(reader.skipped)
     if not parts:
         raise meshes.MeshError("; ".join(("it holds no faces", *skipped)))
-    used = {key: material for key, material in reader.materials.items() if material is not None}
-    return meshes.join_parts(parts, used, skipped=skipped)
+    return meshes.join_parts(parts, reader.materials, skipped=skipped)
 
 
 def _chunks(data: bytes) -> tuple[bytes, bytes | None]:
@@ -292,8 +291,8 @@ class _Reader:
         self, document: _Document, chunk: bytes | None, read_sibling: meshes.SiblingReader
     ) -> None:
         self.skipped: dict[str, None] = {}
-        # By number and whether vertices have colours; None if invalid.
-        self.materials: dict[tuple[int, bool], mm.MeshMaterial | None] = {}
+        # By number and whether vertices have colours.
+        self.materials: dict[tuple[int, bool], mm.MeshMaterial] = {}
         self._document = document
         self._chunk = chunk
         self._read_sibling = read_sibling
@@ -365,7 +364,7 @@ class _Reader:
         """Return the triangles of a primitive; None if it has none."""
         mode, attributes = primitive.mode, primitive.attributes
         if mode in _STRIPS:
-            self.skipped["strips and fans of triangles are left out"] = None
+            raise meshes.MeshError("strips and fans are not supported; export triangles")
         if mode != _TRIANGLES or "POSITION" not in attributes:
             return None
         positions = self._rows(attributes["POSITION"])
@@ -385,13 +384,12 @@ class _Reader:
         meshes.check_indices(len(positions), counts, corners)
 
         def read(key: str, width: int) -> meshes.Matrix | None:
-            """Return the rows of an attribute; one for other points is skipped."""
+            """Return the rows of an attribute."""
             if key not in attributes:
                 return None
             rows = self._rows(attributes[key])
             if len(rows) != len(positions) or rows.shape[1] < width:
-                self.skipped[f"its {key} do not match its points"] = None
-                return None
+                raise meshes.MeshError(f"its {key} do not match its points")
             return rows[:, :width]
 
         normals = read("NORMAL", 3)
@@ -425,16 +423,9 @@ class _Reader:
 
     # Materials
 
-    def _material(self, index: int, colored: bool) -> mm.MeshMaterial | None:
-        """Read a material; None if it is invalid, or one of its images is missing.
-
-        Vertex colours are factors of the material's colour, unless that is an image.
-        """
-        try:
-            material = self._converted(_item(self._document.materials, index, "materials"))
-        except meshes.MeshError as error:
-            self.skipped[f"material {index} is left out: {error}"] = None
-            return None
+    def _material(self, index: int, colored: bool) -> mm.MeshMaterial:
+        """Read a material; vertex colours are factors of its colour, unless that is an image."""
+        material = self._converted(_item(self._document.materials, index, "materials"))
         has_image = any(slot is mm.Slot.COLOR for slot, _ in material.textures)
         if colored and has_image:
             self.skipped["colours of vertices are not multiplied with textures"] = None
