@@ -152,7 +152,6 @@ def _set(
 _DECLARATION = re.compile(
     r"""\ufeff?<\?xml\s+version\s*=\s*(?P<q>["'])(?P<version>[^"'<>]*)(?P=q)[^>]*\?>"""
 )
-_ENCODING = re.compile(rb"""^[^>]*\sencoding\s*=\s*["']([A-Za-z][\w.-]*)["'][^>]*\?>""")
 _START_TAG = re.compile(r"""(?P<name><[^\s/>]+)(?:[^"'>]|"[^"]*"|'[^']*')*>""")
 _ATTRIBUTE = re.compile(
     r"""(?P<name>[^\s=<>"'/]+)\s*=\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)')"""
@@ -163,16 +162,12 @@ def apply_edits(data: bytes, edits: Iterable[Edit]) -> bytes:
     """Apply edits to an XML file; of several edits of an attribute, the last.
 
     Raises:
-        FixError: The bytes are not text in an encoding that extends ASCII.
+        FixError: The bytes are not UTF-8.
     """
-    declared = _ENCODING.match(data)
-    encoding = declared[1].decode() if declared else "utf-8"
     try:
-        if b"\0" in data:
-            raise ValueError("its encoding does not extend ASCII")
-        text = data.decode(encoding)
-    except (LookupError, ValueError) as error:
-        raise FixError(f"it is not well-formed XML: {error}") from error
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise FixError(f"it is not UTF-8: {error}") from error
     lines = [0, *(match.end() for match in re.finditer(r"\r\n?|\n", text))]
     # Start and end of what is replaced, and by what.
     replaced: dict[tuple[Place | None, str], tuple[int, int, str]] = {}
@@ -190,7 +185,7 @@ def apply_edits(data: bytes, edits: Iterable[Edit]) -> bytes:
         replaced[place, attribute] = _attribute(tag, attribute, value)
     for start, end, content in sorted(replaced.values(), reverse=True):
         text = text[:start] + content + text[end:]
-    return text.encode(encoding)
+    return text.encode()
 
 
 def _attribute(tag: re.Match[str], name: str, value: str) -> tuple[int, int, str]:

@@ -222,7 +222,19 @@ def _document_issues(document: UrdfDocument) -> _Issues:
     for rule, message, node, _ in unnormalised(document):
         found.add(rule, node, message)
     _add_origin_issues(found, document)
-    _add_path_issues(found, document)
+    files: dict[str, list[Node]] = {}
+    for node in file_nodes(document):
+        files.setdefault(node[g.FILENAME], []).append(node)
+    for uri, nodes in files.items():
+        subject = f"path {truncate(repr(uri))}"
+        often = f" (used {times(len(nodes))})" if nodes[1:] else ""
+        path = uri.strip()
+        # In xacro, $(find NAME) expands to an absolute path; existing files are ignored.
+        exists = document.expanded and Path(f"/{path.removeprefix('file:').lstrip('/')}").exists()
+        if _ABSOLUTE.fullmatch(path) and not exists:
+            found.add("path-absolute", nodes[0], f"{subject} is absolute{often}")
+        if "\\" in uri:
+            found.add("path-backslash", nodes[0], f"{subject} has backslashes{often}")
     local = (look for link in document.links for look in link.descendants(g.MATERIAL))
     used = {look[g.OPTIONAL_NAME] for look in local}
     for material in document.robot.all(g.MATERIAL):
@@ -235,7 +247,21 @@ def _document_issues(document: UrdfDocument) -> _Issues:
             numbers = " ".join(f"{component:g}" for component in rgba)
             found.add("color-invisible", color, f"rgba {numbers} is fully transparent")
     _add_name_issues(found, document)
-    _add_reference_issues(found, document)
+    # References of extension elements to undefined links and joints.
+    joints = {joint[g.NAME] for joint in document.joints}
+    names = joints | {link[g.NAME] for link in document.links}
+    for element in document.root.children:
+        if element.tag == "gazebo":
+            name = element.get("reference")
+            if name and name not in names:
+                what = f"<gazebo> refers to {name!r}, which does not exist"
+                found.add("reference-undefined", element, what)
+        elif element.tag in _DRIVES:
+            for driven in element.children:
+                name = driven.get("name")
+                if driven.tag == "joint" and name and name not in joints:
+                    what = f"<{element.tag}> drives joint {name!r}, which does not exist"
+                    found.add("reference-undefined", driven, what)
     return found
 
 
@@ -319,22 +345,6 @@ def _off_right_angle(angle: float) -> float:
     return abs(angle - round(angle / _RIGHT_ANGLE) * _RIGHT_ANGLE)
 
 
-def _add_path_issues(found: _Issues, document: UrdfDocument) -> None:
-    files: dict[str, list[Node]] = {}
-    for node in file_nodes(document):
-        files.setdefault(node[g.FILENAME], []).append(node)
-    for uri, nodes in files.items():
-        subject = f"path {truncate(repr(uri))}"
-        often = f" (used {times(len(nodes))})" if nodes[1:] else ""
-        path = uri.strip()
-        # In xacro, $(find NAME) expands to an absolute path; existing files are ignored.
-        exists = document.expanded and Path(f"/{path.removeprefix('file:').lstrip('/')}").exists()
-        if _ABSOLUTE.fullmatch(path) and not exists:
-            found.add("path-absolute", nodes[0], f"{subject} is absolute{often}")
-        if "\\" in uri:
-            found.add("path-backslash", nodes[0], f"{subject} has backslashes{often}")
-
-
 def _add_name_issues(found: _Issues, document: UrdfDocument) -> None:
     links = {link[g.NAME] for link in document.links}
     for node in (*document.links, *document.joints):
@@ -349,24 +359,6 @@ def _add_name_issues(found: _Issues, document: UrdfDocument) -> None:
         if link[g.NAME] == m.WORLD_LINK and (link.children or m.WORLD_LINK in children):
             what = "is behind a joint" if m.WORLD_LINK in children else "has mass or shape"
             found.add("name-world", link, f"link {m.WORLD_LINK!r} {what}")
-
-
-def _add_reference_issues(found: _Issues, document: UrdfDocument) -> None:
-    """Add references of extension elements to undefined links and joints."""
-    joints = {joint[g.NAME] for joint in document.joints}
-    names = joints | {link[g.NAME] for link in document.links}
-    for element in document.root.children:
-        if element.tag == "gazebo":
-            name = element.get("reference")
-            if name and name not in names:
-                what = f"<gazebo> refers to {name!r}, which does not exist"
-                found.add("reference-undefined", element, what)
-        elif element.tag in _DRIVES:
-            for joint in element.children:
-                name = joint.get("name")
-                if joint.tag == "joint" and name and name not in joints:
-                    what = f"<{element.tag}> drives joint {name!r}, which does not exist"
-                    found.add("reference-undefined", joint, what)
 
 
 # A valid robot

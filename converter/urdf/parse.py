@@ -95,10 +95,9 @@ def robot_of(
     notes: Collection[Diagnostic] = (),
 ) -> Parsed:
     """Read a robot from the elements of its file, with their diagnostics; see :func:`parse`."""
-    resolver = FileResolver(Path(path), packages, os.environ)
     found = list(notes)
     with d.with_notes(found):
-        robot = _robot(markup.root, resolver, root, found)
+        robot = _robot(markup.root, FileResolver(Path(path), packages, os.environ), root, found)
     diagnostics = tuple(sorted(found, key=d.by_location))
     if any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics):
         raise SourceError(diagnostics)
