@@ -60,11 +60,7 @@ StrictFiles: TypeAlias = Annotated[
 
 
 def require_distinct(variants: Sequence[o.VariantChoice]) -> None:
-    """Refuse a variant set that is named twice.
-
-    Raises:
-        ValueError: One is.
-    """
+    """Refuse, by a ValueError, a variant set that is named twice."""
     named = [(choice.prim, choice.variant_set) for choice in variants]
     for prim, variant_set in named:
         if named.count((prim, variant_set)) > 1:

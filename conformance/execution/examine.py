@@ -138,12 +138,10 @@ class _Examination:
         return result
 
     def _observe(self, files: Mapping[p.Side, Path]) -> EngineResults:
-        """Have the engines read files of which nothing is known."""
         job = self.job
         return observe_files(self.steps, job.engines, files, job.packages, AT_REST, self.folder)
 
     def _urdf(self) -> RobotRecord:
-        """Convert a URDF, unless there is a USD, and compare that with it."""
         job, path = self.job, self.job.source.path
         given = job.packages, job.arguments, job.options.environment
         reading = self.steps.call("read", sources.read_robot, str(path), *given)
@@ -460,7 +458,6 @@ class _Examination:
         return structs.replace(record, converter=other.reference, uncompared=uncompared)
 
     def _source(self, source: RobotSource, number: int) -> sources.Source:
-        """Read one of two descriptions; a xacro file is expanded."""
         job, path = self.job, source.path
         if robot_format(path) is Format.MJCF:
             self.inputs = self.inputs or sources.mjcf_inputs(path)
@@ -494,7 +491,6 @@ class _Examination:
             self.steps.call("draw", _drawn, source, read_usd, results, chosen, target)
 
     def _case(self, record: RobotRecord) -> r.CaseRecord:
-        """Compare a case of the feature suite with what became of it."""
         job, steps, results = self.job, self.steps, self.results
         assert job.source.case is not None  # noqa: S101  # as the caller knows
         expected = read_case(job.source.case.text).expected

@@ -101,7 +101,6 @@ class RunFolder(Struct, frozen=True):
         write_atomically(self._state(place), msgspec.json.encode(finished))
 
     def remove(self, place: str) -> None:
-        """Remove all files of a robot."""
         for file in (*self._files(place), self._state(place)):
             file.unlink(missing_ok=True)
         shutil.rmtree(self.path / "assets" / place, ignore_errors=True)
@@ -284,7 +283,6 @@ def _plugin_code(target: str) -> str:
 
 
 def _code_of(places: Iterable[Path]) -> str:
-    """Return the hash of modules, or of those in folders."""
     total = hashlib.sha256()
     for place in places:
         for file in sorted(place.rglob("*.py")) if place.is_dir() else [place]:

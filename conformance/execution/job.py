@@ -40,12 +40,10 @@ class InstalledEngine(Struct, frozen=True):
 
     @property
     def is_available(self) -> bool:
-        """Whether it can read files here."""
         return isinstance(self.availability, p.Available)
 
     @property
     def problem(self) -> str | None:
-        """Why it cannot."""
         match self.availability:
             case p.Unavailable(reason, remedy):
                 return f"{reason}; {remedy}"
@@ -135,7 +133,6 @@ class EngineResults(Struct, frozen=True, eq=False):
 
     @property
     def expected(self) -> Observation | None:
-        """Its observation, if there is one."""
         return self.observation(self.deciding)
 
     def of_side(self, side: p.Side) -> dict[str, p.Outcome]:
@@ -178,12 +175,10 @@ class Job(Struct, frozen=True):
 
     @property
     def own(self) -> bool:
-        """Whether our converter makes the USD."""
         return self.usd is None and self.candidate == OWN
 
     @property
     def asset(self) -> Path:
-        """Folder of the USD."""
         return self.usd.parent if self.usd else self.folder / "assets" / self.place
 
     @property

@@ -75,7 +75,6 @@ FolderNames: TypeAlias = tuple[tuple[str, str], ...]
 
 
 def unavailable_record(source: UnavailableSource, candidate: Candidate) -> RobotRecord:
-    """Record a robot that is not available here."""
     return RobotRecord(
         id=source.id,
         name=source.id,
@@ -147,7 +146,6 @@ def crashed(job: Job, reason: str) -> Examined:
 def case_record(
     job: Job, ending: tuple[r.CaseOutcome, str], readings: tuple[r.CaseReadingRecord, ...] = ()
 ) -> r.CaseRecord:
-    """Record a case of the feature suite, with its outcome and the reason of it."""
     assert job.source.case is not None  # noqa: S101  # as the caller knows
     place = structs.asdict(job.source.case)
     case = read_case(place.pop("text"))

@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import os
 import subprocess
+import uuid
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
@@ -20,6 +22,7 @@ from urdf_usd.conformance.execution.folder import (
     claim_run_folder,
     fingerprint,
     kept_record,
+    present_versions,
 )
 from urdf_usd.conformance.execution.job import Examined, Job, select_engines
 from urdf_usd.conformance.execution.record import crashed, summary_of, unavailable_record
@@ -39,11 +42,17 @@ from urdf_usd.installation import install_command
 from urdf_usd.reports.records.record import RobotRecord, RunSummary
 from urdf_usd.reports.records.results import read_record, record_path, write_record
 
+if TYPE_CHECKING:
+    from distributed import Client
+
 DEFAULT_SOURCES = Sources()
 # By name: what workers import, this process does not need.
 _EXAMINE = "urdf_usd.conformance.execution.examine:examine"
 _COMBINATIONS = "urdf_usd.conformance.execution.converting:combinations"
 _INPUT_PATHS = "urdf_usd.conformance.execution.sources:input_paths"
+# Time to wait for the scheduler and for the first worker [s].
+_CONNECTION = 10.0
+_PATIENCE = 60.0
 CHECK_DEFAULTS = CheckOptions()
 RUN_DEFAULTS = RunOptions()
 
@@ -224,9 +233,7 @@ def run_in_folder(
         if options.scheduler is None:
             finished = examine_in_workers(workers, complete, options.jobs or processors())
         else:
-            from urdf_usd.conformance.execution.dask import examined_on
-
-            finished = examined_on(options.scheduler, complete)
+            finished = _examined_on(options.scheduler, complete)
         with closing(finished):
             for job, result in finished:
                 if isinstance(result, ConversionError):
@@ -269,19 +276,95 @@ def summarise(
     )
 
 
+# Runs on the workers of a Dask cluster, whose machines share the files of the run.
+
+
 def require_scheduler(options: RunOptions) -> None:
     """Raise a :class:`ClusterError` if the cluster of a run cannot be used; it is not changed."""
-    if options.scheduler is None:
-        return
+    if options.scheduler is not None:
+        with _connected(options.scheduler):
+            pass
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[Client]:
+    """Connect with a cluster whose workers have the versions of this machine."""
     try:
-        # Dask comes with an extra.
-        from urdf_usd.conformance.execution.dask import connected
+        # It comes with an extra.
+        from distributed import Client
+        from distributed.comm.addressing import get_address_host_port
     except ImportError as error:
-        raise ClusterError(
-            f"a scheduler needs Dask ({error}): {install_command('cluster')}"
-        ) from error
-    with connected(options.scheduler):
-        pass
+        hint = install_command("cluster")
+        raise ClusterError(f"a scheduler needs Dask ({error}): {hint}") from error
+    try:
+        # A client takes a minute to refuse an invalid address.
+        get_address_host_port(address)
+        client = Client(address, timeout=_CONNECTION, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise ClusterError(f"there is no scheduler at {address}: {error}") from error
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=_PATIENCE)
+            versions = client.run(present_versions)
+        except TimeoutError as error:
+            raise ClusterError(f"the scheduler at {address} has no workers") from error
+        except ImportError as error:
+            reason = f"the workers of {address} cannot load what they need: {error}"
+            raise ClusterError(reason) from error
+        here = present_versions()
+        for worker, there in versions.items():
+            for name in sorted({*here, *there}):
+                if here.get(name) != there.get(name):
+                    raise ClusterError(
+                        f"{worker} has {name} {there.get(name, 'not at all')}, and this machine "
+                        f"{here.get(name, 'not')}: results would not be the same"
+                    )
+        yield client
+
+
+def _examined_there(job: Job) -> Examined | ConversionError | None:
+    """Examine a robot on a Dask worker; None if its files are not there."""
+    if not (job.source.path.exists() and job.folder.is_dir()):
+        return None
+    # An idle process serves the next robot.
+    with Workers(job.limits) as workers:
+        ((_, result),) = examine_in_workers(workers, [job])
+    return result
+
+
+def _examined_on(
+    address: str, jobs: Sequence[Job]
+) -> Generator[tuple[Job, Examined | ConversionError]]:
+    """Yield robots with their results, in the order in which they finish.
+
+    The scheduler gives the robots of a lost worker to another one, and waits for workers.
+    """
+    with _connected(address) as client:
+        from distributed import as_completed
+
+        run = uuid.uuid4().hex
+        futures = {
+            client.submit(_examined_there, job, key=f"{job.place}-{run}", pure=False): job
+            for job in jobs
+        }
+        try:
+            for future in as_completed([*futures], loop=client.loop):
+                job = futures.pop(future)
+                if client.status != "running":
+                    raise ClusterError("the connection to the scheduler is lost")
+                if future.status != "finished":
+                    reason = f"{future.status}: {future.exception()!r}"
+                    raise ClusterError(f"{job.source.id}: {reason}")
+                result: Examined | ConversionError | None = future.result()
+                if result is None:
+                    raise ClusterError(
+                        f"{job.source.id}: its files, or the folder {job.folder}, are not there; "
+                        "all machines need them under the same path"
+                    )
+                yield job, result
+        finally:
+            if client.status == "running":
+                client.cancel([*futures], force=True)
 
 
 class RevisionError(Exception):

@@ -169,7 +169,6 @@ class Source(Struct, frozen=True):
 
     @property
     def side(self) -> p.Side:
-        """What an engine of its format reads."""
         return p.Side(self.format.value)
 
     def questions(self) -> obs.Configurations | p.Unsupported:
@@ -213,7 +212,6 @@ class Source(Struct, frozen=True):
         )
 
     def draw(self) -> tuple[Drawing, ...]:
-        """Return its shapes for drawing."""
         if self.format is Format.MJCF:
             return draw_mjcf(str(self.path))
         return draw_shapes(reference.read_kept(str(self.path), self.packages).robot)
@@ -328,7 +326,6 @@ def _matches(
 
 
 def _renamed(seen: obs.Observation, links: Names, joints: Names) -> obs.Observation:
-    """Rename links and joints."""
 
     def joint(one: obs.JointObservation) -> obs.JointObservation:
         mimic = one.mimic and structs.replace(one.mimic, leader=joints[one.mimic.leader])

@@ -30,7 +30,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
-from typing import IO, Annotated, Any, Self, TypeAlias, TypeVar, cast
+from typing import IO, Annotated, Any, TypeAlias, TypeVar, cast
 
 from msgspec import Meta, Struct
 
@@ -82,6 +82,9 @@ _LOOK = 0.2
 _MOST_MEMORY = 1024
 # What C++ prints when nothing catches a failed allocation.
 _ALLOCATION_FAILED = "std::bad_alloc"
+# In tracebacks, the frames of this module and those below, and threads without others.
+_OWN_FRAMES = re.compile(r'\n +File \S*execution.worker\.py", line \d+ in \w+(?:\n +File .*)*')
+_OWN_THREAD = re.compile(r"(?:Current t|T)hread 0x\S+ \(most recent call first\):\n\n")
 
 
 class ClusterError(Exception):
@@ -118,7 +121,6 @@ DEFAULT_LIMITS = Limits()
 
 
 def processors() -> int:
-    """Count the processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -128,8 +130,6 @@ def processors() -> int:
 
 
 class _Child:
-    """This process, if it is a worker."""
-
     def __init__(self, connection: Connection, memory: int | None) -> None:
         self.connection = connection
         self.memory = memory  # limit that is not set yet [MiB]
@@ -290,8 +290,6 @@ def serve(connection: int, life: int, memory: int | None) -> None:
 
 
 class _Task(Struct, eq=False):
-    """A call of :meth:`Workers.call_all`."""
-
     number: int
     arguments: tuple[object, ...]
     crashes: dict[str, Crashed]
@@ -419,34 +417,31 @@ def _end_kept() -> None:
 
 
 def _portable(text: str, folder: str) -> str:
-    """Remove from text what differs between machines and runs."""
     folders = {folder, os.path.join(folder, _TEMPORARY)}  # noqa: PTH118  text
     for place in sorted({*folders, *filter(None, sys.path)}, key=len, reverse=True):
         text = text.replace(place + os.sep, "")
     text = re.sub(r"\n+Extension modules: .*", "", text)
+    text = _OWN_THREAD.sub("", _OWN_FRAMES.sub("", text))
     return re.sub(r"0x[0-9a-f]{6,}", "0x...", text)
 
 
-class Workers:
+class Workers(contextlib.ExitStack):
     """The worker processes of a program, which end on leaving the block, but for an idle one."""
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+        super().__init__()
         self.limits = limits  # of each process
         self._key = limits.memory, tuple(map(str, sys.path))
-        self._opened = contextlib.ExitStack()
-        self._folder = self._opened.enter_context(temporary_folder())
+        self._folder = self.enter_context(temporary_folder())
         self._numbers = itertools.count()
         self._idle: list[_Worker] = []
+        self.callback(self._end_idle)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def _end_idle(self) -> None:
         if self._idle and self._key not in _kept:
             _kept[self._key] = self._idle.pop()
         for worker in self._idle:
             worker.end()
-        self._opened.close()
 
     def call(
         self, function: Called[_Result], *arguments: object, timeout: float | None = None

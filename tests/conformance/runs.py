@@ -41,6 +41,7 @@ ROBOT = """<robot name="{name}">
 """
 # Time limit that no machine reaches unless a test fails [s].
 HANGS = 600
+_PROGRAM = (sys.executable, "-c", "from urdf_usd.cli.main import main; main()")
 # A time of modification [s].
 _LONG_AGO = 1_000_000_000
 _CORNERS = ((0, 0, 0), (0.3, 0, 0), (0, 0.2, 0), (0, 0, 0.1))
@@ -85,17 +86,14 @@ class Run:
         self.environment = hostile.install(folder / "site", kinds)
 
     def command(self, corpus: str, *options: str) -> list[str]:
-        """The command with its arguments."""
-        program = "from urdf_usd.cli.main import main; main()"
-        run = [sys.executable, "-c", program, "run", corpus, "--out", str(self.out)]
+        """The command line of a run."""
         chosen = ("--engine", "hostile", "--jobs", "2", "--timeout", "300")
-        return [*run, *chosen, *options]
+        return [*_PROGRAM, "run", corpus, "--out", str(self.out), *chosen, *options]
 
     def start(self, command: Sequence[str], **variables: str) -> subprocess.CompletedProcess[str]:
-        """Run any command line of the program to its end."""
-        program = "from urdf_usd.cli.main import main; main()"
+        """Run any command of the program to its end, with variables in the environment."""
         return subprocess.run(
-            [sys.executable, "-c", program, *command],
+            [*_PROGRAM, *command],
             env=self.environment | variables,
             capture_output=True,
             text=True,
@@ -105,14 +103,8 @@ class Run:
     def __call__(
         self, corpus: str, *options: str, **variables: str
     ) -> subprocess.CompletedProcess[str]:
-        """Run to the end, with variables in the environment."""
-        return subprocess.run(
-            self.command(corpus, *options),
-            env=self.environment | variables,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        """Run to the end."""
+        return self.start(self.command(corpus, *options)[len(_PROGRAM) :], **variables)
 
     def record(self, robot: str) -> dict[str, Any]:
         """Read a record."""
