@@ -50,11 +50,7 @@ def certificate_of(
 
 
 def robot_hashes(urdf: Path, options: CheckOptions) -> dict[str, str]:
-    """Return the names of a robot's files by their SHA-256: wherever a robot is, it is the same.
-
-    Raises:
-        SourceError: The URDF cannot be read.
-    """
+    """Return the names of a robot's files by their SHA-256, wherever they are."""
     parsed = parse(
         urdf,
         packages=dict(options.packages),

@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import product
 
 from msgspec import Struct, structs
 
@@ -206,27 +207,20 @@ def _match_single_joints(
     joints: _Matches,
 ) -> None:
     """Match joints that are the only unmatched ones of their type at a matched link."""
-    for link in tuple(links.name_of):
-        for motion in _MOTIONS:
-            # One body may carry both links of a joint, which then has no prim.
-            unmatched = [
-                joint
-                for joint in expected
-                if joint.name not in joints.path_of
-                and joint.type in motion
-                and link in (ends := links.bodies(joint))
-                and (len(ends) > 1 or not {joint.parent, joint.child} <= links.path_of.keys())
-            ]
-            found = [
-                prim
-                for prim in prims
-                if prim.path not in joints.name_of
-                and prim.type in motion
-                and link in links.bodies(prim)
-            ]
-            if len(unmatched) != 1 or len(found) != 1:
-                continue
-            (joint,), (prim,) = unmatched, found
+    for link, motion in product(tuple(links.name_of), _MOTIONS):
+        # One body may carry both links of a joint, which then has no prim.
+        unmatched = [
+            joint
+            for joint in expected
+            if joint.name not in joints.path_of
+            and joint.type in motion
+            and link in (ends := links.bodies(joint))
+            and (len(ends) > 1 or not {joint.parent, joint.child} <= links.path_of.keys())
+        ]
+        free = (one for one in prims if one.path not in joints.name_of and one.type in motion)
+        found = [prim for prim in free if link in links.bodies(prim)]
+        if len(unmatched) == len(found) == 1:
+            joint, prim = unmatched[0], found[0]
             # A joint between the base and the world matches no joint below the base.
             to_world = "" in prim.ends and joint.parent in links.path_of
             if not to_world and links.bodies(joint) <= links.bodies(prim):

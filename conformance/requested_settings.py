@@ -32,11 +32,7 @@ _DEEP = 1e-3
 def requested_settings(
     description: SettingsFile, urdf: str, expected: Observation, solids: Sequence[Solid] = ()
 ) -> SimulationObservation:
-    """Return what a settings file requests of the USD of a robot.
-
-    Raises:
-        ConversionError: A natural frequency is requested for a joint without inertia.
-    """
+    """Return what a settings file requests of the USD of a robot."""
     robot = parse(urdf).robot
     settings = resolve(description, robot, robot, [])
     filtered, tolerated = set(map(frozenset, settings.filtered_pairs)), set()
@@ -93,10 +89,7 @@ def _summary(settings: Simulation, filtered: int) -> Iterator[str]:
 
 
 def touching_links(expected: Observation, solids: Sequence[Solid]) -> dict[tuple[str, str], float]:
-    """Return the distances of links that touch or overlap at rest, the least first [m].
-
-    Links of one rigid group, or that a joint connects, are left out, as simulators do.
-    """
+    """Return the distances of links that touch at rest, and may collide, the least first [m]."""
     distances, _ = link_distances(solids)
     return {
         links: distance

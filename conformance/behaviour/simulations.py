@@ -85,13 +85,7 @@ _LOCKED = 1e-6
 
 
 def behave(usd: str, simulators: Sequence[str], timeout: float) -> tuple[dict[str, Any], ...]:
-    """Simulate an asset in MuJoCo and others of :data:`PROGRAMS`; see :func:`simulate_asset`.
-
-    ``timeout`` is that of each other simulator [s].
-
-    Raises:
-        StageError: OpenUSD refuses the asset.
-    """
+    """Simulate an asset in MuJoCo and others of :data:`PROGRAMS`, with a limit of time [s]."""
     processes = [Simulator(name, PROGRAMS[name], timeout=timeout) for name in simulators]
     with ExitStack() as stack:
         for process in processes:
@@ -330,10 +324,7 @@ def drives(frequency: float) -> str:
 def convert_for_simulation(
     parsed: Parsed, out: Path, text: str | None, options: ConvertOptions
 ) -> Path:
-    """Convert, with initial positions inside the limits if there are settings.
-
-    ``text`` is the settings file without a pose; None for an asset without one.
-    """
+    """Convert with a settings file without a pose, if any, and positions inside the limits."""
     if text is not None:
         positions = []
         for joint in structure(parsed.robot):

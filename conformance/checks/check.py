@@ -216,10 +216,7 @@ def flags(
 
 
 def relative_difference(expected: float, actual: float, least: float = 0.0) -> float:
-    """Return the difference of two numbers relative to the expected one, or at least to ``least``.
-
-    It is inf if the numbers differ and the scale is zero, or one is not finite.
-    """
+    """Return the difference relative to the expected number, or at least to ``least``."""
     if expected == actual:
         return 0.0
     scale = max(abs(expected), least)

@@ -261,10 +261,7 @@ def _travel(expected: _Poses, actual: _Poses) -> float:
 def is_displaced_along_axis(
     joint: JointObservation, expected: Observation, actual: Observation
 ) -> bool:
-    """Whether a joint that no configuration moves is elsewhere along its axis.
-
-    So does the travel of a joint differ which a coupling holds at a constant position.
-    """
+    """Whether a joint that no configuration moves is elsewhere along its axis."""
     motions = _motions(joint, expected, actual)
     if joint.axis is None or motions is None:
         return False

@@ -379,10 +379,7 @@ def head_coupling(
 
 
 class RolloutPlan(Struct, frozen=True):
-    """Passive rollout: gravity, damping, friction and mimic couplings, no drives.
-
-    The root link is fixed, joints start at rest, contacts and joint limits are off.
-    """
+    """Passive rollout: gravity, damping, friction, couplings; no drives, contacts or limits."""
 
     configuration: int  # index of the initial configuration
     held: tuple[str, ...] = ()  # joints that are fixed, as what they carry has no inertia

@@ -158,9 +158,8 @@ def _window(
 
 def _limits(joint: obs.JointObservation) -> tuple[float, float]:
     """Return ordered limits, infinite where there is none."""
-    lower = -math.inf if joint.lower is None else joint.lower
-    upper = math.inf if joint.upper is None else joint.upper
-    lower, upper = min(lower, upper), max(lower, upper)
+    ends = -math.inf if joint.lower is None else joint.lower, joint.upper
+    lower, upper = sorted((ends[0], math.inf if ends[1] is None else ends[1]))
     return _near(lower, -math.inf), _near(upper, math.inf)
 
 
@@ -206,16 +205,10 @@ def _uniform_rotations(cube: Array) -> Array:
 
 
 def plan_rollout(expected: obs.Observation, defaulted: Array | None) -> obs.RolloutPlan | None:
-    """Plan the passive rollout of a robot; None if no joint can move.
+    """Plan the passive rollout of a robot with a fixed root; None if no joint can move.
 
-    A robot moves for at most 1 s with a fixed root, under gravity, damping, friction and mimic
-    couplings. A floating robot would only fall. Contacts and joint limits are off: impacts amplify
-    every difference, and limits are compared by checks of their own.
-
-    Args:
-        expected: The reference observation.
-        defaulted: (n, n) bound of the effect of harmless defaulted inertia on its equations of
-            motion, if these are known.
+    Contacts and limits are off: impacts amplify every difference. ``defaulted`` is the (n, n) bound
+    of the effect of harmless defaulted inertia on its equations of motion, if these are known.
     """
     dynamics = expected.dynamics
     if dynamics is None or defaulted is None or len(dynamics.inertia) <= _START:

@@ -33,10 +33,7 @@ class ContactMaterialObservation(Struct, frozen=True):
 
 
 class SimulationObservation(Struct, frozen=True):
-    """Settings of a simulation; a field is None if an engine does not state it.
-
-    NaN stands for a value that simulators read differently.
-    """
+    """Settings of a simulation; None if not stated, NaN if simulators read them differently."""
 
     # drives, with or without gains, one per joint at most
     drives: tuple[DriveObservation, ...] | None = None

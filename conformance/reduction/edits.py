@@ -48,11 +48,7 @@ class ReductionError(Exception):
 
 
 def read_document(text: bytes) -> Element:
-    """Read XML without comments; external entities are not loaded.
-
-    Raises:
-        XMLSyntaxError: The text is not well-formed XML.
-    """
+    """Read XML without comments; external entities are not loaded."""
     parser = etree.XMLParser(
         resolve_entities=False,
         no_network=True,
@@ -71,12 +67,7 @@ def document_text(root: Element) -> bytes:
 
 
 def standalone_document(source: RobotSource, options: ConvertOptions) -> bytes:
-    """Read a robot as a URDF document that names files by absolute paths.
-
-    Raises:
-        SourceError: A xacro file cannot be expanded, or malformed XML not be repaired.
-        ReductionError: Repaired text has characters that XML does not.
-    """
+    """Read a robot as a URDF document that names files by absolute paths."""
     packages = {name: str(folder) for name, folder in source.packages} | dict(options.packages)
     if is_xacro(str(source.path)):
         arguments = dict(source.arguments) | dict(options.arguments)

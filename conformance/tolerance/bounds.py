@@ -62,10 +62,7 @@ class FrameBound(Struct, frozen=True):
 
 
 def scalar_bound(value: float) -> float:
-    """Bound the rounding of a stored number, in its own unit; absolute for tiny numbers.
-
-    For a value in degrees the bound is the same: ``ARITHMETIC`` covers the factor 180/pi.
-    """
+    """Bound the rounding of a stored number, also in degrees; absolute for tiny numbers."""
     return (RELATIVE + ARITHMETIC) * abs(value) + SMALLEST
 
 

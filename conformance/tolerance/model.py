@@ -66,8 +66,8 @@ class GroupMass(Struct, frozen=True, eq=False):
     def center_bound(self) -> float:
         """Bound of the rounding of the centre of mass [m].
 
-        With r the largest distance from the head: each centre, each mass and the storage of
-        the sum add u r, each fixed joint adds u r and two quaternions.
+        Each centre, mass and the sum add u times the distance, each fixed joint that and two
+        quaternions.
         """
         reach = (length(end) for part in self.parts for end in (part.center, part.origin))
         welds = max((part.depth for part in self.parts), default=0)
@@ -197,11 +197,7 @@ class _Motion(Struct, frozen=True, eq=False):
         return total
 
     def forces(self, mass: Array, moment: Array) -> Array:
-        """Return (K, n) bounds of forces, regardless of signs.
-
-        The velocity of a centre per unit of velocity is turned by the axes before it, and so
-        is its arm: |dv_i/dt| <= 2 spin |v_i|.
-        """
+        """Return (K, n) bounds of forces, regardless of signs: |dv_i/dt| <= 2 spin |v_i|."""
         spin = self.velocities @ self.spin.T
         travel = np.einsum("kgn,kn->kg", self.speed, self.velocities)
         linear = self.speed * (mass * (_GRAVITY + 2 * spin * travel))[:, :, None]
@@ -364,11 +360,7 @@ class ToleranceModel(Struct, frozen=True, eq=False):
 
 
 def derive_tolerance_model(expected: obs.Observation, tolerance: Tolerance) -> ToleranceModel:
-    """Derive the tolerance model from the reference observation of a robot.
-
-    Raises:
-        ValueError: The observation states no frames.
-    """
+    """Derive the tolerance model from the reference observation of a robot, with frames."""
     frames = expected.frames
     if frames is None:
         raise ValueError(f"engine {expected.engine!r} states no frames")
@@ -416,11 +408,7 @@ def distance(
     at: tuple[int, int],
     joint_type: obs.JointType,
 ) -> float:
-    """Return the distance of two states of a joint: the larger of both kinds.
-
-    Translations in metres, rotations in radians, and both per second; inf if a value is not
-    finite. ``at`` is the index of the joint in each state.
-    """
+    """Return the distance of two states of a joint at an index in each: the largest of any kind."""
     count = obs.TRANSLATIONS.get(joint_type, 0)
     p, q = first.positions[at[0]], second.positions[at[1]]
     u, v = first.velocities[at[0]], second.velocities[at[1]]

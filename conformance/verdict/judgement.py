@@ -332,10 +332,7 @@ def _overall(checks: Sequence[CheckRecord]) -> tuple[Verdict, str]:
 
 
 def _another_robot(inputs: _Inputs, checks: Iterable[CheckRecord]) -> str:
-    """Return how many names are unknown, if the USD is probably of another robot.
-
-    Most links are unknown, and most poses and masses of links matched by structure differ.
-    """
+    """Return how many names are unknown, if the USD is probably of another robot."""
     expected = {link.name for link in inputs.reference.links}
     actual = {link.name for link in inputs.actual.links}
     renamed = {subject.removeprefix("link ") for subject, _ in inputs.actual.renamed}

@@ -55,10 +55,7 @@ def compare_round_trip(
     back: RoundTripOutcomes,
     model: ToleranceModel,
 ) -> tuple[Comparison, Mapping[str, Comparison]] | None:
-    """Compare each engine's observations of both URDFs, if one states the quantity.
-
-    Returns the differences that no engine causes, and all of each engine.
-    """
+    """Compare both URDFs: differences that no engine causes, and all of each engine that can."""
     by_engine: dict[str, Comparison] = {}
     compared: dict[str, tuple[_Trip, Compared]] = {}
     refused: list[Compared] = []
@@ -100,10 +97,7 @@ def compare_round_trip(
 
 
 def _without_engine_errors(compared: Mapping[str, tuple[_Trip, Compared]]) -> Iterator[Compared]:
-    """Leave out differences attributed to the engines; prefix the rest by their names.
-
-    A predicted difference is kept if a second engine finds the same.
-    """
+    """Leave out differences that engines cause, unless predicted ones that two engines find."""
     errors = {engine: _engine_errors(*both) for engine, both in compared.items()}
     for engine, (trip, comparison) in compared.items():
         misread, predicted = errors[engine]
