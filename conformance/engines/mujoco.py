@@ -76,41 +76,49 @@ class MujocoEngine(Struct, frozen=True):
     def observe(self, request: protocol.Request) -> obs.Observation:
         """Read the file and state its quantities."""
         urdf = prepared.prepare(request.path, _STEPS)
-        robot = _compile(urdf)
-        joints = tuple(_joints(robot))
+        model, name, unknown, weightless, warnings = _compile(urdf)
+        bodies = {
+            urdf.original(model.body(index).name): index
+            for index in range(model.nbody)
+            if index or _WORLD in urdf.links
+        }
+        # The world body, its own parent, is a link and the root only if the file has one ``world``.
+        roots = [link for link, index in bodies.items() if index == 0]
+        roots = roots or [link for link, i in bodies.items() if model.body_parentid[i] == 0]
+        if len(roots) != 1:
+            raise protocol.UnsupportedError(f"MuJoCo finds {len(roots)} root links")
+        joints = tuple(_joints(urdf, model, bodies, *roots))
         mechanism = models.Mechanism(
-            robot.model,
+            model,
             tuple(
-                models.joint_place(
-                    robot.model, joint, int(robot.model.body_jntadr[robot.bodies[joint.child]])
-                )
+                models.joint_place(model, joint, int(model.body_jntadr[bodies[joint.child]]))
                 for joint in joints
                 if joint.type is not obs.JointType.FIXED
             ),
-            free_root=robot.bodies[robot.root] != 0,
-            unknown=models.joints_moving(joints, robot.unknown),
+            free_root=bodies[roots[0]] != 0,
+            unknown=models.joints_moving(joints, unknown),
         )
         first_dof = {joint.name: joint.dofs.start for joint in mechanism.joints}
         shapes, notes = _shapes(request)
         reading = obs.Observation(
             engine=self.name,
-            robot=robot.name,
-            root=robot.root,
+            robot=name,
+            root=roots[0],
             joints=joints,
             joint_order=tuple(sorted(moving_joints(joints), key=first_dof.__getitem__)),
-            notes=robot.notes,
+            notes=tuple(warnings),
             states=_STATES
             if shapes is None
             else _STATES | {obs.Quantity.COLLISION, obs.Quantity.VISUAL},
             links=tuple(
-                obs.LinkObservation(link, urdf.known([link], body_mass(robot.model, body)))
-                for link, body in robot.bodies.items()
+                obs.LinkObservation(link, urdf.known([link], body_mass(model, body)))
+                for link, body in bodies.items()
             ),
             shapes=shapes or (),
         )
 
         def frames(links: tuple[str, ...]) -> obs.Frames:
-            of = {link: (robot.bodies[link], slice(0)) for link in links}
+            of = {link: (bodies[link], slice(0)) for link in links}
             return link_frames(mechanism, of, request.configurations)
 
         reading = with_frames(reading, "MuJoCo", urdf, request, frames)
@@ -118,10 +126,10 @@ class MujocoEngine(Struct, frozen=True):
         if unreachable_joints(joints, request.configurations):
             return reading
         try:
-            robot.model.body_inertia[list(robot.weightless)] = 0.0
+            model.body_inertia[weightless] = 0.0
             # Derived constants depend on the inertia of merged bodies.
             with models.collected_warnings():
-                mujoco.mj_setConst(robot.model, mujoco.MjData(robot.model))
+                mujoco.mj_setConst(model, mujoco.MjData(model))
         # Such as for a link without mass behind a prismatic joint of a fixed link.
         except mujoco.FatalError as error:
             note = f"MuJoCo cannot simulate it: {_refusal(error)}"
@@ -133,24 +141,17 @@ class MujocoEngine(Struct, frozen=True):
         )
 
 
-class _Robot(Struct, frozen=True, eq=False):
-    """A compiled model, whose root moves freely, and the URDF names of its parts."""
-
-    model: mujoco.MjModel
-    name: str | None
-    root: str  # a link ``world`` is MuJoCo's world body, which does not move
-    bodies: Mapping[str, int]  # by link
-    joint_of_child: Mapping[str, str]  # name in the file, by link
-    unknown: frozenset[str]  # links whose mass properties in the model are not the file's
-    weightless: tuple[int, ...]  # bodies whose moments the compiler rejects for lack of mass
-    notes: tuple[str, ...]
-
-
-def _compile(urdf: prepared.UrdfCopy) -> _Robot:
+def _compile(
+    urdf: prepared.UrdfCopy,
+) -> tuple[mujoco.MjModel, str | None, set[str], list[int], list[str]]:
     """Read and compile a prepared copy.
 
     Mass and inertia that the compiler rejects are replaced, marked in the copy as unknown, and
     in the model as MuJoCo reads them.
+
+    Returns:
+        Model and name of the robot, whose root moves freely; links whose mass properties in the
+        model are not the file's; bodies whose moments the compiler rejects for lack of mass; notes.
     """
     try:
         with models.collected_warnings() as messages:
@@ -181,16 +182,6 @@ def _compile(urdf: prepared.UrdfCopy) -> _Robot:
         model.body_mass[index], model.body_inertia[index] = value, moments
     urdf.mass_unknown |= set(map(urdf.original, mass))
     urdf.inertia_unknown |= set(map(urdf.original, inertia))
-    index_of = {
-        urdf.original(model.body(index).name): index
-        for index in range(model.nbody)
-        if index or _WORLD in urdf.links
-    }
-    # The world body is its own parent, and a link only if the file has one ``world``.
-    tops = [link for link, index in index_of.items() if index == 0]
-    tops = tops or [link for link, i in index_of.items() if model.body_parentid[i] == 0]
-    if len(tops) != 1:
-        raise protocol.UnsupportedError(f"MuJoCo finds {len(tops)} root links")
     notes = [f"MuJoCo warns: {text.strip()}" for text in dict.fromkeys(messages)]
     if replaced := ", ".join(map(urdf.original, sorted(mass | inertia))):
         notes.insert(
@@ -198,16 +189,8 @@ def _compile(urdf: prepared.UrdfCopy) -> _Robot:
             "MuJoCo rejects mass or inertia of some links, which were replaced by"
             f" placeholders and are not stated: {replaced}.",
         )
-    return _Robot(
-        model=model,
-        name=spec.modelname or None,
-        root=tops[0],
-        bodies=index_of,
-        joint_of_child={urdf.original(link): joint for link, joint in urdf.joint_of_child.items()},
-        unknown=frozenset(unknown),
-        weightless=tuple(model.body(name).id for name, (value, *_) in stated.items() if not value),
-        notes=tuple(notes),
-    )
+    weightless = [model.body(name).id for name, (value, *_) in stated.items() if not value]
+    return model, spec.modelname or None, unknown, weightless, notes
 
 
 def _refusal(error: Exception) -> str:
@@ -265,17 +248,19 @@ def _inertial(body: mujoco.MjsBody) -> tuple[float, NDArray[np.float64], NDArray
     return float(body.mass), moments, quats_wxyz(matrices(body.iquat) @ axes)
 
 
-def _joints(robot: _Robot) -> Iterator[obs.JointObservation]:
-    model, link_of = robot.model, {index: link for link, index in robot.bodies.items()}
+def _joints(
+    urdf: prepared.UrdfCopy, model: mujoco.MjModel, bodies: Mapping[str, int], root: str
+) -> Iterator[obs.JointObservation]:
+    link_of = {index: link for link, index in bodies.items()}
+    joint_of = {urdf.original(child): joint for child, joint in urdf.joint_of_child.items()}
     mimics = read_mimics(model, [model.joint(joint).name for joint in range(model.njnt)])
-    for link, body in robot.bodies.items():
-        if link == robot.root:
+    for link, body in bodies.items():
+        if link == root:
             continue
         first, count = int(model.body_jntadr[body]), int(model.body_jntnum[body])
         ends = link_of[model.body_parentid[body]], link
         if count == 0:
-            name = robot.joint_of_child[link]
-            yield obs.JointObservation(name, obs.JointType.FIXED, *ends, note=_UNNAMED)
+            yield obs.JointObservation(joint_of[link], obs.JointType.FIXED, *ends, note=_UNNAMED)
             continue
         name = model.joint(first).name
         if not name:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import itertools
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TypeAlias
@@ -553,11 +554,10 @@ def link_distances(
     for solid in solids:
         kind, points = solid.kind, np.array(solid.points).reshape(-1, 3)
         if kind is ShapeKind.MESH:
-            is_thin = 0 < len(points) < 4
-            if len(points) >= 4:
-                # The least singular value is zero for a plane.
-                spread = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
-                is_thin = bool(spread[-1] < _FLAT)
+            # The least singular value is zero for a plane.
+            middle = points.mean(axis=0) if len(points) else 0.0
+            spread = np.linalg.svd(points - middle, compute_uv=False)
+            is_thin = len(points) < 4 or spread[-1] < _FLAT
         else:
             # A capsule may be a sphere.
             is_thin = min(solid.size[:1] if kind is ShapeKind.CAPSULE else solid.size) <= 0.0
@@ -585,15 +585,12 @@ def link_distances(
     state = mujoco.MjData(model)
     mujoco.mj_kinematics(model, state)
     nearest: dict[tuple[str, str], float] = {}
-    for one in range(len(links)):
-        reach = model.geom_rbound[one] + model.geom_rbound[one + 1 :] + _FAR
-        apart = state.geom_xpos[one + 1 :] - state.geom_xpos[one]
-        near = np.linalg.norm(apart, axis=1) <= reach
-        for other in (np.flatnonzero(near) + one + 1).tolist():
-            if links[one] == links[other]:
-                continue
-            found = float(mujoco.mj_geomDistance(model, state, one, other, _FAR, None))
-            if found < _FAR:
-                first, second = sorted((links[one], links[other]))
-                nearest[first, second] = min(nearest.get((first, second), _FAR), found)
+    for one, other in itertools.combinations(range(len(links)), 2):
+        apart = float(np.linalg.norm(state.geom_xpos[other] - state.geom_xpos[one]))
+        if links[one] == links[other] or apart > model.geom_rbound[[one, other]].sum() + _FAR:
+            continue
+        found = float(mujoco.mj_geomDistance(model, state, one, other, _FAR, None))
+        if found < _FAR:
+            first, second = sorted((links[one], links[other]))
+            nearest[first, second] = min(nearest.get((first, second), _FAR), found)
     return nearest, frozenset(thin)

@@ -142,15 +142,13 @@ class PhysxEngine(Struct, frozen=True):
         reach = statements.reachable_links(names.root, joints, blocked)
         framed = [link for link in reach if link in rows or link == names.root]
 
+        # The root may be no link of PhysX, and is last then.
+        numbers = [rows.get(link, -1) for link in framed]
+
         def place(row: int) -> tuple[Array, Array]:
-            origins = np.tile(outside[:3, 3], (len(framed), 1))
-            turns = np.tile(outside[:3, :3], (len(framed), 1, 1))
-            for number, link in enumerate(framed):
-                # The root may be no link of PhysX.
-                if link in rows:
-                    origins[number] = answer["positions"][row, rows[link]]
-                    turns[number] = matrices_of_xyzw(answer["orientations"][row, rows[link]])
-            return origins, turns
+            origins, turns = answer["positions"][row], matrices_of_xyzw(answer["orientations"][row])
+            origins = np.concatenate([origins, outside[np.newaxis, :3, 3]])
+            return origins[numbers], np.concatenate([turns, outside[np.newaxis, :3, :3]])[numbers]
 
         fixed = bool(np.any(answer["fixed"]))
         return obs.Observation(

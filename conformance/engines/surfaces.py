@@ -74,7 +74,7 @@ def measured_mesh(
     support = _reach(reached)
     # Relative to the middle, because products of far coordinates lose digits.
     middle = (support[:3] - support[3:6]) / 2.0
-    a, b, c = _corners(placed - middle, triangles)
+    a, b, c = (placed - middle)[triangles.T]
     normals = np.cross(b - a, c - a) / 2.0
     areas = _lengths(normals)
     area, outwards = float(areas.sum()), _outwards(transform)
@@ -107,7 +107,7 @@ def measured_shading(
     transpose, as by renderers; without any, those of the faces are measured.
     """
     linear, outwards = transform[:3, :3], _outwards(transform)
-    a, b, c = _corners(moved(points, transform), triangles)
+    a, b, c = moved(points, transform)[triangles.T]
     faces = np.cross(b - a, c - a) * (outwards / 2.0)
     areas = _lengths(faces)
     whole = float(areas.sum()) or 1.0
@@ -146,7 +146,7 @@ def measured_mapping(
     A product of two functions that are linear on a triangle, p and q, has the mean
     (sum of p q + sum of p times sum of q) / 12, with sums over its corners.
     """
-    a, b, c = places = _corners(moved(points, transform), triangles)
+    a, b, c = places = moved(points, transform)[triangles.T]
     areas = _lengths(np.cross(b - a, c - a)) / 2.0
     # (3, M) by corner; axes are (3, 3, M) by axis and corner.
     u, v = np.transpose(coordinates.astype(np.float64), (2, 1, 0))
@@ -261,11 +261,6 @@ def _reach(points: Array) -> Array:
     blocks = np.array_split(points, len(points) // _BLOCK + 1)
     farthest: Array = np.max([(block @ _TOWARDS.T).max(axis=0) for block in blocks], axis=0)
     return farthest
-
-
-def _corners(placed: Array, triangles: Indices) -> Array:
-    """Return the first, second and third corners of triangles, (3, M, 3)."""
-    return placed[triangles.T]
 
 
 def _outwards(transform: Array) -> float:
