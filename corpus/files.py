@@ -40,7 +40,10 @@ def robot_format(path: Path) -> Format:
     """Return MJCF if the root element is ``mujoco``, else URDF, also if there is no such file."""
     try:
         with path.open("rb") as file:
-            _, root = next(etree.iterparse(file, events=("start",), resolve_entities=False))
+            # Also behind blank lines and comments before the declaration.
+            _, root = next(
+                etree.iterparse(file, events=("start",), resolve_entities=False, recover=True)
+            )
     except (OSError, ValueError, etree.XMLSyntaxError, StopIteration):
         return Format.URDF
     return Format.MJCF if root.tag == "mujoco" else Format.URDF

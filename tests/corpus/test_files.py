@@ -177,7 +177,7 @@ _BODY = "<mujoco><worldbody><body><geom size='1'/></body></worldbody></mujoco>"
 
 def test_mjcf_with_bodies_of_its_own_is_a_robot_of_a_folder(tmp_path: Path) -> None:
     texts = {
-        "arm.xml": _BODY,
+        "arm.xml": f"\n<!-- late --><?xml version='1.0'?>{_BODY}",
         "scene.xml": "<mujoco><include file='arm.xml'/><worldbody><light/></worldbody></mujoco>",
         "defaults.xml": "<mujocoinclude><default/></mujocoinclude>",
         "package.xml": "<package/>",
