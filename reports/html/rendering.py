@@ -154,6 +154,7 @@ def template_environment(suffix: str = "html") -> Environment:
         "group_grades": summary.group_grades,
         "position_check": summary.position_check,
         "appearance": appearance,
+        "policy": script_policy,
         "change_class": changes.style_class,
         "change_sign": changes.sign,
     }

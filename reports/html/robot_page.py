@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 
 from urdf_usd.reports import summary
 from urdf_usd.reports.diagnosis import diagnose, independent_faults
-from urdf_usd.reports.html.rendering import Script, island, script_policy, trusted_markup
+from urdf_usd.reports.html.rendering import Script, island, trusted_markup
 from urdf_usd.reports.records import record as r
 from urdf_usd.reports.records import scene as scenes
 from urdf_usd.reports.text import GRADES, one_line
@@ -91,7 +91,6 @@ def page_content(
         },
         "errors": island(_plotted(errors, position, rotation)) if errors else None,
         "scripts": loaded,
-        "policy": script_policy(loaded),
     }
 
 

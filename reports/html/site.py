@@ -21,7 +21,6 @@ from urdf_usd.reports.html.rendering import (
     page_name,
     page_text,
     run_command,
-    script_policy,
     static_file,
     template_environment,
     write_page,
@@ -87,7 +86,6 @@ def write_site(
         Outcome=counted.Outcome,
         report=island(matrix(figures.ordered)),
         scripts=scripts,
-        policy=script_policy(scripts),
         pages={robot.id: quote(page_name(robot)) for robot in robots},
         graded={(robot.id, check.id) for robot in robots for check in robot.checks},
         command=run_command(summary, *summary.corpus),
@@ -108,10 +106,9 @@ def render_robot(
 
 def render_view(record: r.RobotRecord, scene: bytes) -> str:
     """Return a self-contained page with the 3D view of a robot alone."""
-    script = Script(text=static_file(_VIEWER))
+    scripts = (Script(text=static_file(_VIEWER)),)
     template = template_environment().get_template("view.html.j2")
-    policy = script_policy((script,))
-    return template.render(robot=record, view=View.of(scene), script=script, policy=policy)
+    return template.render(robot=record, view=View.of(scene), scripts=scripts)
 
 
 def _view(path: Path) -> View | None:
@@ -142,7 +139,6 @@ def write_comparison(
         changed={f"{one.candidate}/{one.id}": page_address(one) for one in robots},
         history=HISTORY if has_history else "",
         scripts=scripts,
-        policy=script_policy(scripts),
     )
 
 
