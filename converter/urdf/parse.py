@@ -116,6 +116,7 @@ def _robot(
         message = f"{describe(body)} is a deformable body, which is not supported"
         raise SourceError((Diagnostic("robot-deformable", message, body.location),))
     version = _read_version(root, notes)
+    root = _without_repeats(root, notes)
     node = g.read(root, g.ROBOT, version, notes)
     _note_elements(root, version, notes)
     meshes = _resolve(node, g.MESH, "mesh-missing", resolver, notes)
@@ -161,6 +162,27 @@ def _read_version(root: Element, notes: list[Diagnostic]) -> g.Version:
         message = f"URDF version {text!r} is unknown"
         notes.append(Diagnostic("urdf-version", message, root.location))
     return max(version, _FIRST_VERSION)
+
+
+def _without_repeats(root: Element, notes: list[Diagnostic]) -> Element:
+    """Drop links and joints that are written twice; different ones of one name are an error."""
+    names = Counter((element.tag, element.get("name")) for element in root.children)
+    first: dict[str, Location] = {}
+    kept = []
+    for element in root.children:
+        if element.tag in (g.LINK.tag, g.JOINT.tag) and names[element.tag, element.get("name")] > 1:
+            place = first.setdefault(str(_content(element)), element.location)
+            if place is not element.location:
+                message = f"{describe(element)} is written as in line {place.line}; one is kept"
+                notes.append(Diagnostic("part-repeated", message, element.location))
+                continue
+        kept.append(element)
+    return structs.replace(root, children=tuple(kept))
+
+
+def _content(element: Element) -> tuple[object, ...]:
+    children = tuple(map(_content, element.children))
+    return element.tag, element.text, sorted(element.attributes), children
 
 
 def _note_elements(root: Element, version: g.Version, notes: list[Diagnostic]) -> None:
@@ -216,6 +238,7 @@ def _resolve(
         else:
             problems = {
                 "file-reference": f"is read as {found.read_as!r}" if found.read_as else "",
+                "file-letter-case": f"is found as {found.path.name!r}" if found.other_case else "",
                 "file-outside": "is outside the robot's own folders" if found.outside else "",
             }
         for rule, what in problems.items():

@@ -34,6 +34,7 @@ class Found(Struct, frozen=True):
 
     path: Path  # absolute path
     outside: bool = False  # whether it is outside the robot's own folders, after following links
+    other_case: bool = False  # whether the reference differs in letter case
     read_as: str | None = None  # the corrected reference, if it is malformed
 
 
@@ -58,15 +59,21 @@ class FileResolver:
         of the URDF: a folder named NAME, with a subfolder NAME, or with NAME in its
         ``package.xml``, and last any without another ``package.xml``. Plain paths are
         relative to the URDF's folder, or to one of its parents.
+
+        If no candidate is a file, one that differs only in letter case is used: robots
+        are authored on file systems that ignore it.
         """
-        for spelling in _spellings(uri):
-            for candidate in self._candidates(spelling):
-                if is_file(candidate):
+        for other_case in (False, True):
+            for spelling in _spellings(uri):
+                for candidate in self._candidates(spelling):
+                    path = _in_other_case(candidate) if other_case else candidate
+                    if path is None or not is_file(path):
+                        continue
                     name = package_and_rest(spelling)[0]
-                    path = _tidy(candidate)
+                    path = _tidy(path)
                     outside = not self.owns(path, [name] if name else [])
                     proper = spelling in {uri.strip(), unquote(uri).strip()}
-                    return Found(path, outside, None if proper else spelling)
+                    return Found(path, outside, other_case, None if proper else spelling)
         return None
 
     def package(self, name: str) -> Path | None:
@@ -179,6 +186,25 @@ def package_and_rest(uri: str) -> tuple[str, str]:
     scheme, rest = _scheme_and_rest(uri)
     name, _, inner = rest.partition("/") if scheme in _OF_PACKAGES else ("", "", rest)
     return name, inner.lstrip("/")
+
+
+def _in_other_case(path: Path) -> Path | None:
+    """Return the only file whose path differs only in letter case."""
+    place = Path(os.path.normpath(path))
+    missing: list[str] = []
+    try:
+        while not place.is_dir():
+            missing.append(place.name)
+            place = place.parent
+        for name in reversed(missing):
+            alike = [e for e in os.listdir(place) if e.casefold() == name.casefold()]  # noqa: PTH208  names, not paths
+            if len(alike) != 1:
+                return None
+            place /= alike[0]
+    except (OSError, ValueError):
+        # Unreadable, too long, or with a null character.
+        return None
+    return place
 
 
 def _normalised(path: str | Path) -> Path:
