@@ -178,7 +178,6 @@ class Profile(StrEnum):
 
     @property
     def is_for_physx(self) -> bool:
-        """Whether PhysX is the simulator of the profile."""
         return self in {Profile.PHYSX, Profile.ISAAC}
 
 
@@ -238,8 +237,7 @@ class ColliderRule(Struct, frozen=True):
         if equals and not pattern:
             raise ValueError(f"{text!r} is not KIND or LINK_PATTERN=KIND")
         if kind not in set(ColliderKind):
-            known = ", ".join(ColliderKind)
-            raise ValueError(f"{kind!r} is not a kind of collider: {known}")
+            raise ValueError(f"{kind!r} is not a kind of collider: {', '.join(ColliderKind)}")
         return cls(ColliderKind(kind), pattern if equals else None)
 
     def __str__(self) -> str:

@@ -237,13 +237,9 @@ def decompose(path: str, mesh: PolygonMesh, location: Location | None) -> Path:
     return target
 
 
-# Mass and inertia of links from their shapes, as homogeneous solids
-#
-# A link with mass keeps its mass and its centre of mass. If its inertia is missing or
-# impossible, it receives that of its shapes about their common centre, scaled to its
-# mass. Links without mass receive mass, centre of mass and inertia of their shapes at a
-# given density, if no link that is connected to them by fixed joints has mass; a base
-# that is fixed to the world only if no link of the robot has mass.
+# Mass and inertia of links from their shapes, as homogeneous solids. A link with mass keeps its mass
+# and its centre. Links without mass receive those of their shapes at a given density if no link
+# that is connected to them by fixed joints has mass; a fixed base only if no link at all has mass.
 
 # Square of the radius of gyration below which inertia is missing [m^2]: of 1 um.
 _POINT = 1e-12

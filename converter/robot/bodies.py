@@ -210,10 +210,9 @@ def _held_joints(tree: Tree, body_of: dict[str, str | None]) -> list[m.Joint]:
 def _needs_base(
     tree: Tree, body_of: dict[str, str | None], group: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return the links fixed to the world that must become a body, its link first.
+    """Return the links of the root's group that must become a body, its link first.
 
-    Empty if a single body is connected to the world, by a fixed joint, or none. ``group``
-    are the links connected to the root by fixed joints, the root first.
+    Empty if a single body is connected to the world, by a fixed joint, or none.
     """
 
     def holding(joints: Iterable[m.Joint]) -> list[bool]:
@@ -234,8 +233,7 @@ def _group_bodies(
 ) -> dict[str, str | None]:
     """Assign the links of one group connected by fixed joints to bodies.
 
-    ``held`` states whether its first link is fixed to the world, ``merge`` whether a link with
-    mass is merged into the body that it is fixed to.
+    It may be ``held`` by the world; with ``merge``, links with mass do not become bodies.
     """
     head = group[0]
     if head not in massive and not held:

@@ -9,7 +9,8 @@ disabled pairs and named poses are read.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import Any, TypeAlias
 
@@ -30,6 +31,7 @@ from urdf_usd.converter.simulation.settings import (
 from urdf_usd.converter.urdf.xml import Element, parse_markup
 
 _MOST_NAMES = 5
+_ONE_AXIS = "revolute, continuous or prismatic joint"
 # Of several command interfaces, the first of these counts.
 _INTERFACES: tuple[Control, ...] = ("position", "velocity", "effort")
 Pair: TypeAlias = tuple[str, str]
@@ -100,8 +102,7 @@ class _Resolver:
         tables = self._tables
         controls, stated = self._actuation(urdf)
         positions = self._positions(stated)
-        what = "revolute, continuous or prismatic joint"
-        settings, locations = self._merged("joints", tables.joints, self._joints, what, controls)
+        settings, locations = self._merged("joints", self._joints, _ONE_AXIS, controls)
         drives = self._drives(settings, locations, positions, urdf)
         has_pose = stated or tables.pose.joints or tables.pose.state is not None
         filtered = self._filtered_pairs()
@@ -145,12 +146,7 @@ class _Resolver:
         return found
 
     def _merged(
-        self,
-        key: str,
-        tables: Sequence[JointTable | LinkTable],
-        names: Iterable[str],
-        what: str,
-        start: Mapping[str, dict[str, Any]],
+        self, key: str, names: Iterable[str], what: str, start: Mapping[str, dict[str, Any]]
     ) -> tuple[dict[str, dict[str, Any]], dict[str, Location]]:
         """Return the values of each joint or link, and the last table that matches it.
 
@@ -158,13 +154,12 @@ class _Resolver:
         way around.
         """
         merged, locations = dict(start), {}
+        tables: tuple[JointTable | LinkTable, ...] = getattr(self._tables, key)
         for index, table in enumerate(tables):
             given = table.given
-            cleared = set[str]()
+            cleared = GAINS if "natural_frequency" in given else ()
             if given.keys() & set(GAINS):
-                cleared = {*OSCILLATION}
-            elif given.keys() & {"natural_frequency"}:
-                cleared = {*GAINS}
+                cleared = OSCILLATION
             at = self._file.location(key, index, "match")
             for pattern in table.patterns:
                 for name in self._matching(pattern, names, what, at):
@@ -208,12 +203,9 @@ class _Resolver:
         return controls, positions
 
     def _number(self, element: m.XmlElement, what: str, location: Location | None) -> float | None:
-        try:
-            value = float(element.text.strip())
-        except ValueError:
-            value = math.nan
-        if math.isfinite(value):
-            return value
+        with suppress(ValueError):
+            if math.isfinite(value := float(element.text.strip())):
+                return value
         message = f"{what} is {element.text.strip()!r}, which is no number; ignored"
         self._note("description-unmatched", message, location)
         return None
@@ -232,8 +224,7 @@ class _Resolver:
                     self._note("description-unmatched", message, joint.location)
         for pattern, position in pose.joints.items():
             location = self._file.location("pose", "joints", pattern)
-            what = "revolute, continuous or prismatic joint"
-            for name in self._matching(pattern, joints, what, location):
+            for name in self._matching(pattern, joints, _ONE_AXIS, location):
                 positions[name], given[name] = position, location
         for name in (name for name, joint in joints.items() if joint.mimic is not None):
             # From the head of its chain.
@@ -328,8 +319,7 @@ class _Resolver:
         Friction of the file replaces that of the URDF, ``materials``.
         """
         shaped = [link.name for link in self._robot.links if link.collisions]
-        what = "link with a collider"
-        wanted, locations = self._merged("links", self._tables.links, shaped, what, {})
+        wanted, locations = self._merged("links", shaped, "link with a collider", {})
         for name, values in ((name, wanted[name]) for name in shaped if wanted.get(name)):
             static = values.get("static_friction", values.get("dynamic_friction"))
             dynamic = values.get("dynamic_friction", static)
@@ -443,18 +433,14 @@ def _joint_inertias(robot: m.Robot, positions: Mapping[str, float]) -> dict[str,
 
 
 def read_self_collision(robot: m.Robot) -> bool | None:
-    """Return whether links collide with each other, if ``<gazebo>`` states it.
+    """Return whether ``<gazebo>`` states that any link collides with others; None if it does not.
 
-    One link that does is enough: simulators have one flag for a robot.
+    Simulators have one flag for a robot.
     """
     owners: tuple[m.Robot | m.Link, ...] = (robot, *robot.links)
     elements = [element for owner in owners for element in _elements(owner, "gazebo")]
-    stated = [
-        child.text.strip().lower() in {"true", "1"}
-        for name in ("selfCollide", "self_collide")
-        for child in _children(elements, name)
-    ]
-    return any(stated) if stated else None
+    stated = [*_children(elements, "selfCollide"), *_children(elements, "self_collide")]
+    return any(one.text.strip().lower() in {"true", "1"} for one in stated) if stated else None
 
 
 def _elements(owner: m.Robot | m.Link, tag: str) -> list[m.XmlElement]:

@@ -96,11 +96,7 @@ def openusd_reason(error: Tf.ErrorException) -> str:
 
 
 def named_prim(stage: Usd.Stage, path: str) -> Usd.Prim:
-    """Return the prim that ``--root`` names.
-
-    Raises:
-        StageError: There is none.
-    """
+    """Return the prim that ``--root`` names; StageError if there is none."""
     valid = Sdf.Path.IsValidPathString(path) and Sdf.Path(path).IsAbsolutePath()
     prim = stage.GetPrimAtPath(path) if valid else None
     if not prim or prim.IsPseudoRoot():
@@ -220,10 +216,7 @@ class VariantSet(Struct, frozen=True):
 
 
 def robot_variant_sets(stage: Usd.Stage) -> Iterator[VariantSet]:
-    """Yield the variant sets at and below the default prim, else of all prims.
-
-    Those in instances are left out: they cannot be selected one by one.
-    """
+    """Yield the variant sets at and below the default prim, else of all prims; not in instances."""
     yield from _variant_sets(stage.GetDefaultPrim() or stage.GetPseudoRoot())
 
 
@@ -326,8 +319,7 @@ def variant_combinations(
 ) -> tuple[Combination, ...]:
     """List all combinations of variants of the robot, which have some choices in common.
 
-    These come first, then those in the order of prims and of the names of variants. Omissions by
-    the common choices are not stated. The session layer of the stage is edited.
+    These come first; omissions by them are not stated. The session layer of the stage is edited.
 
     Raises:
         StageError: A choice does not exist, or there are more than 64 combinations.

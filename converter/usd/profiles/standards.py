@@ -27,22 +27,14 @@ _NESTED = "SimReady_Metadata"
 _NORMALS = "primvars:normals"
 # Also required outside of the nested dictionary, by SR.001.
 _OUTER = ("asset_name", "asset_type", "source_file", "usd_date_generated")
-_ROBOT = {
-    "asset_type": "robot",
-    "category": "robot",
-    # Robot, in Wikidata.
-    "qcode": "Q11012",
-}
+# The code is that of robots in Wikidata.
+_ROBOT = {"asset_type": "robot", "category": "robot", "qcode": "Q11012"}
 
 
 def complete_metadata(
     robot: Robot, given: Mapping[str, str]
 ) -> tuple[dict[str, str], tuple[Diagnostic, ...]]:
-    """Add what the robot and the environment state to metadata, which takes precedence.
-
-    The date is that of SOURCE_DATE_EPOCH: equal inputs give equal assets. A diagnostic says what
-    is missing.
-    """
+    """Complete metadata by the robot and the date of SOURCE_DATE_EPOCH; report what is missing."""
     found = {"asset_name": robot.name, **_ROBOT}
     if robot.location is not None:
         found["source_file"] = os.path.basename(robot.location.file)  # noqa: PTH119  may be the path of another system

@@ -67,17 +67,13 @@ def author_geometry(
             geometry = shape.geometry
             if isinstance(geometry, m.MeshFile) and geometry.path in {None, *library.unreadable}:
                 continue  # Reported by the parser and the mesh library.
-            sizes: tuple[float, ...]
-            match geometry:
-                case m.Sphere(radius):
-                    sizes = (radius,)
-                case m.Cylinder(radius, length):
-                    sizes = radius, length
-                case m.Capsule(radius, length):
-                    # A capsule of length zero is a sphere.
-                    sizes = radius, length or radius
-                case _:
-                    sizes = _scale(geometry)
+            sizes: tuple[float, ...] = _scale(geometry)
+            if isinstance(geometry, m.Sphere):
+                sizes = (geometry.radius,)
+            elif isinstance(geometry, (m.Cylinder, m.Capsule)):
+                # A capsule of length zero is a sphere.
+                is_ball = isinstance(geometry, m.Capsule) and geometry.length == 0
+                sizes = geometry.radius, geometry.radius if is_ball else geometry.length
             if not all(map(specs.is_positive_float32, sizes)):
                 text = " x ".join(f"{size:g}" for size in sizes)
                 message = f"{path.name!r} of link {link.name!r} has size {text}"

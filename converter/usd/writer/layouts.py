@@ -134,11 +134,10 @@ def _write_merged(interface: Path, file: Path) -> None:
 
 
 def _write_ordered(layer: Sdf.Layer, file: Path) -> None:
-    """Write a crate layer, with specs in the order of the prims.
+    """Write a crate layer, which has specs in the order in which they are made.
 
-    A crate file has specs in the order in which they were made. Exporting a text layer
-    to crate orders them by memory address, and so does Sdf.CopySpec of usd-core 26.8
-    with the kinds of children of a prim.
+    Exporting a text layer to crate orders them by memory address, and so does Sdf.CopySpec of
+    usd-core 26.8 with the kinds of children of a prim.
     """
     written = Sdf.Layer.CreateNew(str(file))
     # No recursion: chains of links can be deeper than Python's stack.
@@ -232,9 +231,8 @@ def _merged(sources: list[Path], target: Path) -> Sdf.Layer:
 
 
 def _instantiate_visuals(base: Sdf.Layer, instances: Sdf.Layer, extensions: Path) -> None:
-    """Turn visual meshes into instances of prims of another layer with that mesh.
+    """Turn visual meshes into instances of prims of another layer with mesh and parts.
 
-    The material of the whole mesh stays on the instance; those of parts are inside.
     Visuals with custom elements below them stay, because instances would hide these.
     """
     asset.write_units(instances)

@@ -307,8 +307,7 @@ def _depth(one: _Solid, other: _Solid) -> float:
 def _distance(one: Points, other: Points) -> float:
     """Return the distance of the convex hulls of two sets of points [m].
 
-    Convex combinations of both sets at the smallest distance are a problem of
-    non-negative least squares.
+    Convex combinations at the smallest distance are a problem of non-negative least squares.
     """
     from scipy.optimize import nnls
 

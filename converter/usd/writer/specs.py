@@ -157,12 +157,8 @@ def limit_to_float32(value: float) -> float:
 def moments_to_float32(moments: Vec3, what: str) -> Vec3:
     """Round principal moments [kg m^2] to float32 so that A + B >= C still holds.
 
-    Engines refuse or zero an inertia that violates it. A flat body has A + B = C, which
-    rounding violates half of the time; its largest moment is lowered to the float32
-    below the sum of the others, but not below either of them.
-
-    Raises:
-        AuthoringError: A magnitude is beyond float32.
+    Rounding violates that for half of the flat bodies, whose largest moment is lowered to the
+    float32 below the sum of the others, but not below either of them.
     """
     stored = [to_float32(moment, what) for moment in moments]
     largest = max(range(3), key=lambda index: moments[index])

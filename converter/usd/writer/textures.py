@@ -43,11 +43,7 @@ class Image(Struct, frozen=True):
 
 
 def image_of(texture: MeshTexture, mesh_file: str) -> Image:
-    """Find an image that a mesh file refers to.
-
-    The reference is relative to the mesh file; an absolute path of another machine is
-    looked up by file name in the folder of the mesh file.
-    """
+    """Find an image, by path or else by name, in the folder of the mesh file that refers to it."""
     if texture.content is not None:
         return Image(texture.reference, content=texture.content)
     folder = Path(mesh_file).parent
@@ -60,10 +56,7 @@ def image_of(texture: MeshTexture, mesh_file: str) -> Image:
 
 
 def outside_note(path: str, folder: Path, location: Location | None) -> tuple[Diagnostic, ...]:
-    """Report a file outside of the package and the repository around a mesh.
-
-    A mesh in neither may refer to files below the parent of its folder.
-    """
+    """Report a file outside of the package and repository of a mesh, else of the folder above."""
     folders = (folder.absolute(), *folder.absolute().parents)
     around = [next(filter(marks, folders), None) for marks in (is_package, is_repository)]
     own = [found for found in around if found] or [folders[0].parent]
