@@ -237,7 +237,7 @@ def decompose(path: str, mesh: PolygonMesh, location: Location | None) -> Path:
     return target
 
 
-# Mass and inertia of links from their shapes, as homogeneous solids. A link with mass keeps its mass
+# Mass and inertia of links from their shapes, as solids. A link with mass keeps its mass
 # and its centre. Links without mass receive those of their shapes at a given density if no link
 # that is connected to them by fixed joints has mass; a fixed base only if no link at all has mass.
 

@@ -66,7 +66,6 @@ class BodyAssignment(Struct, frozen=True):
     # For each link, the link whose body it belongs to; None for a frame fixed to the
     # world.
     body_of: dict[str, str | None]
-    lumped: frozenset[str]  # links with mass that is included in the body of another link
     negligible: tuple[str, ...]  # links of moving bodies that have only an added mass or inertia
     diagnostics: tuple[Diagnostic, ...]  # decisions about massless links
 
@@ -108,9 +107,7 @@ def assign_bodies(
     if is_static(tree, base):
         message = f"robot has no mass and no moving joint: {root!r} is static scenery"
         note = Diagnostic("robot-static", message, root_at)
-        return BodyAssignment(
-            m.Base.STATIC, (), dict.fromkeys(tree.links), frozenset(), (), (note,)
-        )
+        return BodyAssignment(m.Base.STATIC, (), dict.fromkeys(tree.links), (), (note,))
     anchored = is_anchored(tree, base)
     massive = {name for name, link in tree.link.items() if has_mass(link)}
     groups = rigid_groups(tree)
@@ -150,12 +147,10 @@ def assign_bodies(
         message = f"base {root!r} is the world, joined by floating joints only: nothing is fixed"
         notes.append(Diagnostic("base-floats", message, root_at))
     # Whether bodies are dynamic.
-    moves = {
-        name: held_as is not m.Base.FIXED
-        or any(not isinstance(joint.kind, m.Fixed) for joint in tree.path_to_root(name))
-        for name in tree.links
-        if body_of[name] == name
-    }
+    moving = {root: held_as is not m.Base.FIXED}
+    for joint in (tree.parent_joint[name] for name in tree.links[1:]):
+        moving[joint.child] = moving[joint.parent] or not isinstance(joint.kind, m.Fixed)
+    moves = {name: moving[name] for name in tree.links if body_of[name] == name}
     refused = [name for name in defaulted if moves[name]]
     if massless is m.MasslessOption.ERROR and refused:
         texts = {name: f"link {name!r} moves and has no mass" for name in refused}
@@ -191,14 +186,7 @@ def assign_bodies(
         inertia, changes = _usable_inertia(inertia, mass, size=size, total=total)
         notes += [Diagnostic(rule, f"link {name!r} {text}", location) for rule, text in changes]
         bodies.append(Body(name, mass, center, inertia))
-    return BodyAssignment(
-        base=held_as,
-        bodies=tuple(bodies),
-        body_of=body_of,
-        lumped=frozenset(name for name in massive if body_of[name] != name),
-        negligible=tuple(negligible),
-        diagnostics=tuple(notes),
-    )
+    return BodyAssignment(held_as, tuple(bodies), body_of, tuple(negligible), tuple(notes))
 
 
 def _held_joints(tree: Tree, body_of: dict[str, str | None]) -> list[m.Joint]:

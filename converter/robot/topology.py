@@ -24,14 +24,6 @@ class Tree(Struct, frozen=True):
     parent_joint: dict[str, Joint]  # joint whose child a link is; the root has none
     child_joints: dict[str, tuple[Joint, ...]]  # joints whose parent a link is, in document order
 
-    def path_to_root(self, name: str) -> tuple[Joint, ...]:
-        """Joints from a link up to the root, nearest first."""
-        path = []
-        while joint := self.parent_joint.get(name):
-            path.append(joint)
-            name = joint.parent
-        return tuple(path)
-
 
 def problems(robot: Robot) -> tuple[Diagnostic, ...]:
     """Return everything that prevents a robot from being one tree with unique names.

@@ -340,7 +340,12 @@ def _new_layer(path: Path) -> Sdf.Layer:
 
 
 def write_units(layer: Sdf.Layer) -> None:
-    layer.pseudoRoot.SetInfo("upAxis", "Z")
-    # Times that users add are in seconds (REP 158, 1.1).
-    for key in ("metersPerUnit", "kilogramsPerUnit", "timeCodesPerSecond"):
-        layer.pseudoRoot.SetInfo(key, 1.0)
+    # Times that users add are in seconds (REP 158, 1.1). Crate files have fields in this order.
+    units = {
+        "metersPerUnit": 1.0,
+        "upAxis": "Z",
+        "kilogramsPerUnit": 1.0,
+        "timeCodesPerSecond": 1.0,
+    }
+    for key, value in units.items():
+        layer.pseudoRoot.SetInfo(key, value)
