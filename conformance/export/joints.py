@@ -103,7 +103,12 @@ def read_fields(
     *,
     of_axis: bool = False,
 ) -> dict[str, Any]:
-    """Read the fields of a joint of URDF other than its type and frames."""
+    """Read the fields of a joint of URDF other than its type and frames.
+
+    ``token`` is the instance of schemas for its axis, ``names`` are those of the joints that others
+    can mimic, by path. Of a joint of several axes (``of_axis``), attributes of the whole joint are
+    not read, because schemas do not state how they apply.
+    """
     moves = isinstance(kind, m.Revolute | m.Continuous | m.Prismatic)
     freedom = simulation.Freedom(not isinstance(kind, m.Prismatic), token)
     # NaN is a range with two bounds, of which URDF has one.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from msgspec import Struct, structs
@@ -257,64 +258,58 @@ def read_mechanism(
     at_world = any(WORLD in joint.bodies for joint in joints) or tree.base is None
     every = [*zip(tree_joints, names, motions, strict=True)]
     single = {joint.path: name for joint, name, motion in every if len(motion) == 1}
-    frames = _Frames(reading, links, None if at_world else tree.base)
+    writer = _Writer(reading, links, None if at_world else tree.base, single, {*names}, notes)
     for joint, name, motion in every:
-        if frames.move_to_axis(joint, motion):
+        if writer.move_to_axis(joint, motion):
             message = f"frame of {joint.ends[1]} moves to joint {name!r}"
             notes.append(Diagnostic("joint-moved", message))
     intermediate: list[m.Link] = []
-    taken, taken_links = set(names), {*link_names, frames.world_name}
     written: list[m.Joint] = []
     for joint, name, motion in every:
-        chain = _write(joint, name, motion, frames, single, taken, taken_links, notes)
+        chain = writer.write(joint, name, motion)
         intermediate += (m.Link(link.child, MASSLESS) for link in chain[:-1])
         written += chain
-    taken = {joint.name for joint in written}
-    by_path = {link.path: link for link in links}
-    for link in links:
-        # USD represents the fixed joint of a frame only by nested prims.
-        if link.is_body or link.above is None:
-            continue
-        prim, nested = reading.prim(link.path), rigid(reading.within(link.path, link.above))
-        if (moved := frames.moved.get(link.above)) is not None:
-            nested = inverses(moved) @ nested
-        frame = m.Joint(
-            _unused(text_attribute(prim, "urdf:joint:name") or f"{link.name}_joint", taken),
-            by_path[link.above].name,
-            link.name,
-            m.Fixed(),
-            pose_from_transform(nested),
-            **joint_motions.read_fields(prim, m.Fixed(), "", single, reading),
-            custom=read_custom(prim, of_joint=True),
-        )
-        written.append(frame)
-    taken = {joint.name for joint in written}
+    writer.taken = {joint.name for joint in written}
+    # USD represents the fixed joint of a frame only by nested prims.
+    written += (writer.weld(link, link.above) for link in links if link.above and not link.is_body)
+    writer.taken = {joint.name for joint in written}
     return Mechanism(
         links=tuple(links),
-        world=frames.world_name if at_world and frames.world_link is None else None,
+        world=writer.world_name if at_world and writer.world_link is None else None,
         joints=tuple(written),
-        moved=frames.moved,
+        moved=writer.moved,
         intermediate=tuple(intermediate),
-        loops=tuple(_loop(joint, frames, taken) for joint in joints if joint in tree.loops),
+        loops=tuple(writer.loop(joint) for joint in joints if joint in tree.loops),
     )
 
 
-class _Frames:
-    """Frames of links.
+class _Writer:
+    """Joints of URDF between the frames of links.
 
-    They differ from those of their prims where the up axis or a joint axis away from the origin
+    These differ from those of their prims where the up axis or a joint axis away from the origin
     demands it.
     """
 
-    def __init__(self, reading: Reading, links: Sequence[StageLink], root: str | None) -> None:
+    def __init__(
+        self,
+        reading: Reading,
+        links: Sequence[StageLink],
+        root: str | None,
+        single: Mapping[str, str],
+        taken: set[str],
+        notes: list[Diagnostic],
+    ) -> None:
         """``root`` is the path of the root link, if the world is no link."""
-        self.reading = reading
-        self.by_name = {link.name: link for link in links}
+        self.reading, self.notes = reading, notes
+        self.single = single  # names of the joints of one axis, by path
+        self.taken = taken  # names of joints
+        self._by_name = {link.name: link for link in links}
         # prim that represents the world
         self.world_link = next((x for x in links if x.body == WORLD and x.above is None), None)
         self.world_name = "world"
-        while self.world_name in self.by_name:
+        while self.world_name in self._by_name:
             self.world_name += "_"
+        self._taken_links = {*self._by_name, self.world_name}
         # (4, 4) frame of a link in the frame of its prim, if they differ
         self.moved: dict[str, Array] = {}
         self._by_path = {link.path: link for link in links}
@@ -352,7 +347,7 @@ class _Frames:
             frame[:3, 3] = place + 0.0
         return is_moved
 
-    def frame(self, link: StageLink | None) -> Array:
+    def _frame(self, link: StageLink | None) -> Array:
         """Return the (4, 4) frame of a link, or the world, in its body, or in the robot's frame."""
         if link is None:
             return self._upright(self._robot)
@@ -361,74 +356,77 @@ class _Frames:
             return moved
         return rigid(self.reading.within(link.path, link.body or self._robot)) @ moved
 
-    def side(self, joint: Connection, side: int) -> tuple[StageLink | None, Array]:
+    def _side(self, joint: Connection, side: int) -> tuple[StageLink | None, Array]:
         """Return the link of a side, and the (4, 4) joint frame in its body, or the robot's."""
         if joint.bodies[side] != WORLD:
             return self._by_path[joint.bodies[side]], joint.anchors[side]
         return self.world_link, self.reading.inverse(self._robot) @ joint.anchors[side]
 
+    def write(self, joint: Connection, name: str, motion: joint_motions.Motion) -> list[m.Joint]:
+        """Write a joint of the tree; one of several axes as a chain, whose names are taken."""
+        prim = self.reading.prim(joint.path)
+        parent, anchor = self._side(joint, joint.parent)
+        # A conversion stores the name of a parent link that is no body.
+        stated = self._by_name.get(text_attribute(prim, "urdf:joint:parent") or "")
+        if stated is not None and not joint.reversed:
+            parent = stated
+        child, child_anchor = self._side(joint, joint.child)
+        assert child is not None  # noqa: S101  the world is no child
+        before = inverses(self._frame(parent)) @ anchor
+        after = inverses(child_anchor) @ self._frame(child)
+        self.notes += joint_motions.faulty_leaders(prim, self.single)
+        tokens, custom = tuple(token for token, _ in motion), read_custom(prim)
+        is_chain = len(tokens) > 1
+        names, between = [name], list[str]()
+        origins = [pose_from_transform(before @ after)]
+        if is_chain:
+            names = [_unused(f"{name}_{token}", self.taken) for token in tokens]
+            between = [_unused(f"{name}_{token}_link", self._taken_links) for token in tokens[:-1]]
+            mark = chain_mark(name, tokens, backwards=joint.reversed)
+            custom += m.Custom(elements=(mark,))
+            inner = [m.IDENTITY] * (len(tokens) - 2)
+            origins = [pose_from_transform(before), *inner, pose_from_transform(after)]
+            message = f"joint {joint.path} has {len(tokens)} axes and becomes {', '.join(names)}"
+            self.notes.append(Diagnostic("joint-split", message))
+        ends = [parent.name if parent else self.world_name, *between, child.name]
+        fields = partial(joint_motions.read_fields, prim, names=self.single, reading=self.reading)
+        return [
+            m.Joint(
+                names[index],
+                ends[index],
+                ends[index + 1],
+                kind,
+                origins[index],
+                **fields(kind, token, of_axis=is_chain),
+                custom=custom if index == 0 else m.Custom(),
+            )
+            for index, (token, kind) in enumerate(motion)
+        ]
 
-def _write(
-    joint: Connection,
-    name: str,
-    motion: joint_motions.Motion,
-    frames: _Frames,
-    single: Mapping[str, str],
-    taken: set[str],
-    taken_links: set[str],
-    notes: list[Diagnostic],
-) -> list[m.Joint]:
-    """Write a joint of the tree; one of several axes as a chain, whose names are taken.
-
-    ``single`` are names of the joints of one axis, by path.
-    """
-    reading, prim = frames.reading, frames.reading.prim(joint.path)
-    parent, anchor = frames.side(joint, joint.parent)
-    # A conversion stores the name of a parent link that is no body.
-    stated = frames.by_name.get(text_attribute(prim, "urdf:joint:parent") or "")
-    if stated is not None and not joint.reversed:
-        parent = stated
-    child, child_anchor = frames.side(joint, joint.child)
-    assert child is not None  # noqa: S101  the world is no child
-    before = inverses(frames.frame(parent)) @ anchor
-    after = inverses(child_anchor) @ frames.frame(child)
-    notes += joint_motions.faulty_leaders(prim, single)
-    tokens, custom = tuple(token for token, _ in motion), read_custom(prim)
-    is_chain = len(tokens) > 1
-    names, between = [name], list[str]()
-    origins = [pose_from_transform(before @ after)]
-    if is_chain:
-        names = [_unused(f"{name}_{token}", taken) for token in tokens]
-        between = [_unused(f"{name}_{token}_link", taken_links) for token in tokens[:-1]]
-        mark = chain_mark(name, tokens, backwards=joint.reversed)
-        custom += m.Custom(elements=(mark,))
-        inner = [m.IDENTITY] * (len(tokens) - 2)
-        origins = [pose_from_transform(before), *inner, pose_from_transform(after)]
-        message = f"joint {joint.path} has {len(tokens)} axes and becomes {', '.join(names)}"
-        notes.append(Diagnostic("joint-split", message))
-    ends = [parent.name if parent else frames.world_name, *between, child.name]
-    return [
-        m.Joint(
-            names[index],
-            ends[index],
-            ends[index + 1],
-            kind,
-            origins[index],
-            **joint_motions.read_fields(prim, kind, token, single, reading, of_axis=is_chain),
-            custom=custom if index == 0 else m.Custom(),
+    def weld(self, link: StageLink, above: str) -> m.Joint:
+        """Write the fixed joint of a frame to the link above it."""
+        prim, nested = self.reading.prim(link.path), rigid(self.reading.within(link.path, above))
+        if (moved := self.moved.get(above)) is not None:
+            nested = inverses(moved) @ nested
+        name = text_attribute(prim, "urdf:joint:name") or f"{link.name}_joint"
+        return m.Joint(
+            _unused(name, self.taken),
+            self._by_path[above].name,
+            link.name,
+            m.Fixed(),
+            pose_from_transform(nested),
+            **joint_motions.read_fields(prim, m.Fixed(), "", self.single, self.reading),
+            custom=read_custom(prim, of_joint=True),
         )
-        for index, (token, kind) in enumerate(motion)
-    ]
 
-
-def _loop(joint: Connection, frames: _Frames, taken: set[str]) -> m.LoopJoint:
-    """Return a joint that closes a loop, with its frames in the links."""
-    prim = frames.reading.prim(joint.path)
-    sides = [frames.side(joint, side) for side in (0, 1)]
-    first, second = (link.name if link else frames.world_name for link, _ in sides)
-    poses = [pose_from_transform(inverses(frames.frame(x)) @ anchor) for x, anchor in sides]
-    axis = None
-    if prim.IsA(UsdPhysics.RevoluteJoint) or prim.IsA(UsdPhysics.PrismaticJoint):
-        axis = _AXES[str(prim.GetAttribute("physics:axis").Get() or "X")]
-    name, kind = _unused(legible_name(prim), taken), str(prim.GetTypeName())
-    return m.LoopJoint(name, kind, (first, second), (poses[0], poses[1]), axis)
+    def loop(self, joint: Connection) -> m.LoopJoint:
+        """Return a joint that closes a loop, with its frames in the links."""
+        prim = self.reading.prim(joint.path)
+        sides = [self._side(joint, side) for side in (0, 1)]
+        first, second = (link.name if link else self.world_name for link, _ in sides)
+        poses = [pose_from_transform(inverses(self._frame(x)) @ anchor) for x, anchor in sides]
+        axis = None
+        if prim.IsA(UsdPhysics.RevoluteJoint) or prim.IsA(UsdPhysics.PrismaticJoint):
+            axis = _AXES[str(prim.GetAttribute("physics:axis").Get() or "X")]
+        name, kind = _unused(legible_name(prim), self.taken), str(prim.GetTypeName())
+        return m.LoopJoint(name, kind, (first, second), (poses[0], poses[1]), axis)

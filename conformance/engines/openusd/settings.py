@@ -261,6 +261,9 @@ def _has_effect(name: str, prim: Usd.Prim) -> bool:
         return any(x.startswith("Mjc") for x in schemas) or (is_part and name in FALLBACKS)
     if head == "newton":
         return is_joint or rest[0] not in {"armature", "limitStiffness", "limitDamping"}
+    axes = {"PhysicsRevoluteJoint": "angular", "PhysicsPrismaticJoint": "linear"}
+    if head == "drive" and rest[0] != {**axes, "PhysicsJoint": rest[0]}.get(prim.GetTypeName()):
+        return False
     others = {"drive": "PhysicsDriveAPI", "state": "PhysicsJointStateAPI"}
     schema = others.get(head, f"P{head[1:]}API")
     named = f"{schema}:{rest[0]}" if len(rest) > 1 else schema
