@@ -1,13 +1,17 @@
-"""Export of USD assets as URDF files with meshes."""
+"""Export of USD assets as URDF files with meshes, textures, loops and custom data."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import mujoco
 import numpy as np
 import pytest
 import trimesh
+from pxr import Usd, UsdGeom, UsdUtils
 
+from tests.converter.usd.textured_meshes import png, source, surface
 from urdf_usd.conformance.export.files import export
 from urdf_usd.converter import ConversionError, convert
 from urdf_usd.converter.diagnostics import AuthoringError, StageError
@@ -169,3 +173,116 @@ def test_custom_data_is_exported_at_its_owner(tmp_path: Path) -> None:
 
     assert _custom(again.robot) == _custom(parse(source).robot)
     assert "error" not in {d.severity for d in again.diagnostics}
+
+
+_TEXTURED = Path(__file__).parents[2] / "data/usd/stages/textures_export.json"
+
+
+def _textured(folder: Path) -> None:
+    """Write a link with a mesh whose colour is an image."""
+    (folder / "image.png").write_bytes(png(50))
+    stages = json.loads(_TEXTURED.read_text(encoding="utf-8"))
+    (folder / "r.usda").write_text("\n".join(next(iter(stages.values()))["stage"]))
+
+
+def test_texture_is_written_and_converted_back(tmp_path: Path) -> None:
+    """Its coordinates are in the stored stages."""
+    _textured(tmp_path)
+
+    written = export(tmp_path / "r.usda", tmp_path / "out/r.urdf")
+
+    assert written.diagnostics == ()
+    (visual,) = parse(written.urdf).robot.links[0].visuals
+    assert visual.material
+    assert visual.material.name == "skin"
+    assert visual.material.texture_path
+    assert Path(visual.material.texture_path).read_bytes() == png(50)
+    stage = Usd.Stage.Open(str(convert(written.urdf, tmp_path / "usd").root_layer))
+    meshes = Usd.PrimRange(stage.GetDefaultPrim(), Usd.TraverseInstanceProxies())
+    (prim,) = (one for one in meshes if one.IsA(UsdGeom.Mesh))
+    image, _ = source(surface(prim), "diffuseColor")
+    assert Path(image.GetInput("file").Get().resolvedPath).read_bytes() == png(50)
+
+
+def test_second_export_replaces_the_first(tmp_path: Path) -> None:
+    usd = tmp_path / "r.usda"
+    _textured(tmp_path)
+    export(usd, tmp_path / "out/r.urdf")
+
+    export(usd, tmp_path / "out/r.urdf")
+
+    (image,) = (tmp_path / "out/meshes").glob("*.png")
+    image.write_bytes(png(51))
+    with pytest.raises(AuthoringError, match=r"image_\w+\.png was not written"):
+        export(usd, tmp_path / "out/r.urdf")
+
+
+def test_texture_in_a_package_is_written(tmp_path: Path) -> None:
+    _textured(tmp_path)
+    package = tmp_path / "r.usdz"
+    assert UsdUtils.CreateNewUsdzPackage(str(tmp_path / "r.usda"), str(package))
+
+    written = export(package, tmp_path / "out/r.urdf")
+
+    assert written.diagnostics == ()
+    (image,) = (tmp_path / "out/meshes").glob("*.png")
+    assert image.read_bytes() == png(50)
+
+
+@pytest.mark.parametrize("image", [b"GIF89a", None])
+def test_texture_without_image_is_left_out(tmp_path: Path, image: bytes | None) -> None:
+    _textured(tmp_path)
+    (tmp_path / "image.png").unlink()
+    if image is not None:
+        (tmp_path / "image.png").write_bytes(image)
+
+    written = export(tmp_path / "r.usda", tmp_path / "out/r.urdf")
+
+    assert [one.rule for one in written.diagnostics] == ["texture-dropped"]
+    assert "<texture" not in written.urdf.read_text()
+
+
+_LOOPS = Path(__file__).parents[2] / "data/usd/stages/export_loops_export.json"
+
+
+def _exported(folder: Path, closing: str, axis: str) -> Path:
+    """Export a square of four bars of 1 m, closed by a joint of a type."""
+    stages = json.loads(_LOOPS.read_text(encoding="utf-8"))
+    text = "\n".join(next(iter(stages.values()))["stage"])
+    former, joint = 'def PhysicsRevoluteJoint "closing"\n    {', f'def {closing} "closing"\n    {{'
+    assert former in text
+    own = f'\n        uniform token physics:axis = "{axis}"'
+    (folder / "r.usda").write_text(text.replace(former, joint + own * bool(axis)))
+    return export(folder / "r.usda", folder / "out/r.urdf", loops=True).urdf
+
+
+@pytest.mark.parametrize(
+    ("closing", "axis", "constraints", "moves"),
+    [
+        ("PhysicsRevoluteJoint", "Z", 2, 1),
+        ("PhysicsSphericalJoint", "", 1, 1),
+        ("PhysicsFixedJoint", "", 1, 0),
+    ],
+)
+def test_mujoco_closes_the_loop(
+    closing: str,
+    axis: str,
+    constraints: int,
+    moves: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # MuJoCo writes its warning about the empty prefix to a file there.
+    monkeypatch.chdir(tmp_path)
+    urdf = _exported(tmp_path, closing, axis)
+
+    assert mujoco.MjModel.from_xml_path(str(urdf)).nq == 3
+    model = mujoco.MjModel.from_xml_path(str(urdf.with_suffix(".mjcf")))
+
+    assert (model.nq, model.neq) == (3, constraints)
+    state = mujoco.MjData(model)
+    mujoco.mj_forward(model, state)
+    np.testing.assert_allclose(state.efc_pos, 0.0, atol=1e-6)
+    jacobian = np.zeros((state.nefc, model.nv))
+    jacobian[:] = state.efc_J.reshape(jacobian.shape)
+    assert model.nv - np.linalg.matrix_rank(jacobian, tol=1e-6) == moves
