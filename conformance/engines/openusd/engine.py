@@ -46,12 +46,6 @@ class OpenusdEngine:
         return protocol.Side.USD
 
     def availability(self) -> protocol.Availability:
-        """Return the version, if this OpenUSD has the parser."""
-        if not hasattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange"):
-            return protocol.Unavailable(
-                "this OpenUSD has no UsdPhysicsLoadStageFromPrimRange",
-                "install usd-core 25.11 or newer",
-            )
         _, minor, patch = Usd.GetVersion()
         return protocol.Available(f"usd-core {minor}.{patch:02}")
 
@@ -119,9 +113,13 @@ def _observe(
         path: m for path, m in masses.items() if not stages.is_between_joints(reading.stage, path)
     }
     properties = {path: mass.properties for path, mass in own.items()}
-    shadowed = reading.shadowed
-    stated_links = [(link.name, link.path, link.body) for link in links.values()]
-    stated_links += [(path, path, path) for path in shadowed]
+    stated_links = [
+        observed.LinkObservation(link.name, properties.get(link.path), names.get(link.body))
+        for link in links.values()
+    ]
+    stated_links += (
+        observed.LinkObservation(path, properties.get(path), path) for path in reading.shadowed
+    )
     # The prim of a weld is that of its link.
     prims = {f"link {link.name}": link.path for link in links.values()}
     prims |= {f"joint {link.weld.joint}": link.path for link in links.values() if link.weld}
@@ -145,12 +143,7 @@ def _observe(
         robot=str(reading.robot.GetAssetInfoByKey("name") or urdf_name(reading.robot)),
         root=root,
         states=frozenset(observed.Quantity),
-        links=tuple(
-            observed.LinkObservation(
-                name, properties.get(path), path if path in shadowed else names.get(body)
-            )
-            for name, path, body in stated_links
-        ),
+        links=tuple(stated_links),
         joints=tuple(stated),
         frames=observed.Frames(tuple(poses), positions, rotations, settings.labels),
         base=base,
@@ -158,7 +151,7 @@ def _observe(
         notes=(*reading.notes, *warnings()),
         departures=tuple(d for mass in own.values() for d in mass.departures),
         assembly=mechanisms.assembly_gaps(joints, reading),
-        defaulted=named(path for path, mass in masses.items() if mass.defaulted),
+        defaulted=named(path for path, mass in masses.items() if "mass" in mass.computed),
         restated=tuple(m.restated for m in masses.values() if m.restated),
         nondynamic=named(
             path

@@ -34,7 +34,7 @@ from urdf_usd.conformance.observation.robot import Departure, MassProperties, Re
 # Relative to the largest moment. float32 storage of moments and axes stays below 1e-6.
 _DEPARTS = 1e-5
 _UNIT_QUAT = 1e-3
-_CENTER, _MOMENTS = "physics:centerOfMass", "physics:diagonalInertia"
+_CENTER = "physics:centerOfMass"
 _NEWTON_INERTIA = "newton:inertia"
 _KINDS = UsdPhysics.ObjectType
 _SOLIDS = {
@@ -50,7 +50,6 @@ class BodyMass(Struct, frozen=True):
     properties: MassProperties  # what a simulator uses
     departures: tuple[Departure, ...]  # inertias that OpenUSD's utility replaces
     restated: Restatement | None  # the inertia, if it is authored twice
-    defaulted: bool  # whether no mass is authored
     moments: Array  # (3) principal moments [kg m^2]
     axes: Array  # (3, 3) rotation of the principal axes in the body
     computed: tuple[str, ...]  # which of mass, centre of mass and inertia are not authored
@@ -68,15 +67,14 @@ def body_mass(reading: Reading, path: str) -> BodyMass:
     applied = prim.GetMetadata("apiSchemas")
     is_applied = applied is not None and "PhysicsMassAPI" in applied.GetAppliedItems()
     authored_mass = api.GetMassAttr()
-    defaulted = not (is_applied and authored_mass.HasAuthoredValue() and authored_mass.Get() > 0.0)
+    has_mass = is_applied and authored_mass.HasAuthoredValue() and authored_mass.Get() > 0.0
     is_empty = mass < 0.0
     if is_empty:
         mass = 1.0
     # An attribute without a value, not even its fallback.
-    blocked = [x for x in (_CENTER, _MOMENTS) if is_applied and prim.GetAttribute(x).Get() is None]
-    if _CENTER in blocked:
+    if is_applied and prim.GetAttribute(_CENTER).Get() is None:
         center = Gf.Vec3f(math.nan)
-    if _MOMENTS in blocked:
+    if is_applied and api.GetDiagonalInertiaAttr().Get() is None:
         diagonal = Gf.Vec3f(math.nan)
     moments, axes, departures = diagonal, quat, []
     inertia = along_link(moments, _rotation(axes)) * units.inertia
@@ -98,7 +96,7 @@ def body_mass(reading: Reading, path: str) -> BodyMass:
         restated = Restatement(name, _NEWTON_INERTIA, vec6(inertia), (xx, xy, xz, yy, yz, zz))
     own_center = prim.GetAttribute(_CENTER).Get() if is_applied else None
     has_center = own_center is not None and bool(np.isfinite(own_center).all())
-    authored = {"mass": not defaulted, "centre of mass": has_center, "inertia": has_moments}
+    authored = {"mass": has_mass, "centre of mass": has_center, "inertia": has_moments}
     position = vec3([float(value) * units.length for value in center])
     return BodyMass(
         properties=MassProperties(
@@ -106,7 +104,6 @@ def body_mass(reading: Reading, path: str) -> BodyMass:
         ),
         departures=tuple(departures),
         restated=restated,
-        defaulted=defaulted,
         moments=np.array(moments, np.float64) * units.inertia,
         axes=_rotation(axes),
         computed=tuple(what for what, is_authored in authored.items() if not is_authored),

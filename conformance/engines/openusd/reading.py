@@ -173,6 +173,11 @@ class Reading(Struct, frozen=True, eq=False, dict=True):
             if any(name.startswith(beginnings) for name in names)
         )
 
+    @cached_property
+    def joint_prims(self) -> dict[str, Usd.Prim]:
+        """Joints by URDF name."""
+        return {urdf_name(prim): prim for prim in map(self.prim, self.joints)}
+
     def body_of(self, collider: str) -> str:
         """Return the body of a collider, or WORLD."""
         shape = self.shapes.get(collider)

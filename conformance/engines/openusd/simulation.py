@@ -173,14 +173,6 @@ def is_storable(*values: float) -> bool:
     return all(not value or _SMALLEST <= abs(value) < UNBOUNDED for value in values)
 
 
-class Linear(NamedTuple):
-    """Position = multiplier * position of the leader + offset [rad or m]."""
-
-    leader: Usd.Prim
-    multiplier: float
-    offset: float
-
-
 # Schemas of couplings in the order of precedence; REP 158 (section 4.2.2) is of no simulator.
 _EXTENDED = "ExtendedPhysicsMimicAPI"
 _COUPLINGS = {
@@ -191,9 +183,10 @@ _COUPLINGS = {
 }
 
 
-def schema_couplings(prim: Usd.Prim, reading: Reading) -> dict[str, Linear]:
+def _schema_couplings(prim: Usd.Prim, reading: Reading) -> dict[str, observed.MimicObservation]:
     """Return the couplings of a joint by schema, in the order of precedence."""
-    applied, own, found = stages.applied_schemas(prim), _unit_of(prim, reading), dict[str, Linear]()
+    applied, own = stages.applied_schemas(prim), _unit_of(prim, reading)
+    found: dict[str, observed.MimicObservation] = {}
     is_enabled = prim.GetAttribute("newton:mimicEnabled").Get() is not False
 
     def first(fallback: float, *names: str) -> float:
@@ -204,10 +197,14 @@ def schema_couplings(prim: Usd.Prim, reading: Reading) -> dict[str, Linear]:
         targets = prim.GetRelationship(name).GetTargets()
         return reading.prim(targets[0]) if targets else None
 
+    def add(schema: str, leader: Usd.Prim, multiplier: float, offset: float) -> None:
+        name = stages.urdf_name(leader)
+        found[schema] = observed.MimicObservation(name, multiplier, offset)
+
     newton = target("newton:mimicJoint") if is_enabled else None
     if "NewtonMimicAPI" in applied and newton:
         offset = first(0.0, "newton:mimicCoef0") * own
-        found["NewtonMimicAPI"] = Linear(newton, first(1.0, "newton:mimicCoef1"), offset)
+        add("NewtonMimicAPI", newton, first(1.0, "newton:mimicCoef1"), offset)
     # PhysX uses these for prismatic joints as well.
     axes = ("rotX", "rotY", "rotZ")
     instance = next((x for x in axes if f"PhysxMimicJointAPI:{x}" in applied), None)
@@ -221,7 +218,7 @@ def schema_couplings(prim: Usd.Prim, reading: Reading) -> dict[str, Linear]:
         # position + gearing * leader + offset = 0
         multiplier = -first(1.0, f"{begin}:gearing") * (own / _unit_of(leader, reading))
         offset = -first(0.0, f"{begin}:offset") * own
-        found["PhysxMimicJointAPI"] = Linear(leader, multiplier, offset)
+        add("PhysxMimicJointAPI", leader, multiplier, offset)
     # It includes the schema of Newton, whose attributes precede its own, in radians or distance.
     if MUJOCO in applied and is_enabled and (leader := newton or target("mjc:target")):
         length = reading.units.length
@@ -231,10 +228,10 @@ def schema_couplings(prim: Usd.Prim, reading: Reading) -> dict[str, Linear]:
         has_newton = stages.number_attribute(prim, "newton:mimicCoef0") is not None
         offset = first(0.0, "newton:mimicCoef0", "mjc:coef0") * (own if has_newton else unit)
         multiplier = first(1.0, "newton:mimicCoef1", "mjc:coef1") * (unit / of_leader)
-        found[MUJOCO] = Linear(leader, multiplier, offset)
+        add(MUJOCO, leader, multiplier, offset)
     if _EXTENDED in applied and (leader := target("ext_physics:mimic:joint")):
         offset = first(0.0, "ext_physics:mimic:offset") * own
-        found[_EXTENDED] = Linear(leader, first(1.0, "ext_physics:mimic:multiplier"), offset)
+        add(_EXTENDED, leader, first(1.0, "ext_physics:mimic:multiplier"), offset)
     return found
 
 
@@ -265,7 +262,7 @@ def _can_couple(schema: str, *joints: Usd.Prim) -> bool:
 
 def coupling(name: str, reading: Reading, remarks: list[str]) -> observed.MimicObservation | None:
     """Return the effective coupling of a joint, or the custom one if no schema can."""
-    prims = {stages.urdf_name(prim): prim for prim in map(reading.prim, reading.joints)}
+    prims = reading.joint_prims
 
     def custom(name: str) -> observed.MimicObservation | None:
         prim = prims.get(name)
@@ -277,10 +274,7 @@ def coupling(name: str, reading: Reading, remarks: list[str]) -> observed.MimicO
         return observed.MimicObservation(leader, 1.0 if multiplier is None else multiplier, offset)
 
     def of_schema(schema: str, name: str) -> observed.MimicObservation | None:
-        found = schema_couplings(prims[name], reading).get(schema) if name in prims else None
-        return found and observed.MimicObservation(
-            stages.urdf_name(found.leader), found.multiplier, found.offset
-        )
+        return _schema_couplings(prims[name], reading).get(schema) if name in prims else None
 
     def acting(schema: str, name: str) -> observed.MimicObservation | None:
         return of_schema(schema, name) or custom(name)

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pxr import UsdPhysics
 
 from tests.conformance.engines.usd_observations import observe_stage
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
@@ -20,7 +19,6 @@ from urdf_usd.conformance.engines.protocol import (
     Available,
     InvalidFileError,
     Side,
-    Unavailable,
     UnsupportedError,
 )
 from urdf_usd.conformance.engines.statements import matrices
@@ -50,14 +48,6 @@ def test_file_that_is_no_stage_is_refused_in_one_line_and_nothing_is_printed(
 
     assert "\n" not in str(refusal.value)
     assert capfd.readouterr() == ("", "")
-
-
-def test_old_openusd_makes_the_engine_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(UsdPhysics, "UsdPhysicsLoadStageFromPrimRange")
-
-    assert OpenusdEngine().availability() == Unavailable(
-        "this OpenUSD has no UsdPhysicsLoadStageFromPrimRange", "install usd-core 25.11 or newer"
-    )
 
 
 @pytest.mark.parametrize(
