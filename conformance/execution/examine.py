@@ -47,7 +47,6 @@ from urdf_usd.converter.lint.linting import lint_parsed
 from urdf_usd.converter.meshes.read import cached_meshes
 from urdf_usd.converter.options import InertiaOption
 from urdf_usd.converter.robot.model import BaseOption
-from urdf_usd.converter.simulation.settings import SettingsFile
 from urdf_usd.converter.urdf.parse import Parsed
 from urdf_usd.converter.urdf.xacro import is_part, is_xacro
 from urdf_usd.corpus import RobotSource
@@ -344,9 +343,13 @@ class _Examination:
             expected.simulation if expected else None
         )
         if description and expected and results.observation(USD_ENGINE):
-            settings = self.steps.call(
-                "description", _requested_settings, description, results, expected
-            )
+            urdf, usd_file = (str(results.files[side]) for side in (p.Side.URDF, p.Side.USD))
+
+            def requested() -> SimulationObservation:
+                solids = rest_solids(usd_file) if description.tables.filters.overlap else ()
+                return requested_settings(description, urdf, expected, solids)
+
+            settings = self.steps.call("description", requested)
         function = partial(
             judge,
             results.of_side(p.Side.URDF) or results.of_side(p.Side.MJCF),
@@ -487,8 +490,22 @@ class _Examination:
         if target is None:
             return
         target.unlink(missing_ok=True)
-        if results.expected:
-            self.steps.call("draw", _drawn, source, read_usd, results, chosen, target)
+        if not results.expected:
+            return
+        sides = {p.Side.URDF.value: results.deciding, p.Side.USD.value: USD_ENGINE}
+        readings = {
+            side: found for side, name in sides.items() if (found := results.observation(name))
+        }
+        frames = {
+            engine.name: reading.frames
+            for engine in results.engines
+            if (reading := results.observation(engine.name)) and reading.frames
+        }
+
+        def draw() -> None:
+            write_scene(draw_scene(source.draw(), read_usd(), readings, frames, chosen), target)
+
+        self.steps.call("draw", draw)
 
     def _case(self, record: RobotRecord) -> r.CaseRecord:
         job, steps, results = self.job, self.steps, self.results
@@ -520,15 +537,6 @@ def _refused(path: Path, reason: str) -> d.Diagnostic:
     return d.Diagnostic("mjcf-refused", reason, d.Location(str(path), 1, 1))
 
 
-def _requested_settings(
-    description: SettingsFile, results: EngineResults, expected: obs.Observation
-) -> SimulationObservation:
-    """Resolve what a simulation settings file requests of a robot."""
-    overlap = description.tables.filters.overlap
-    solids = rest_solids(str(results.files[p.Side.USD])) if overlap else ()
-    return requested_settings(description, str(results.files[p.Side.URDF]), expected, solids)
-
-
 def _required_base(job: Job, expected: obs.Observation | None) -> obs.Base | None:
     """Return the base that the USD has to have; None if the URDF decides.
 
@@ -544,20 +552,3 @@ def _required_base(job: Job, expected: obs.Observation | None) -> obs.Base | Non
     moves = any(obs.COORDINATES[joint.type] for joint in expected.joints)
     weighs = any(link.mass and link.mass.mass for link in expected.links)
     return obs.Base.FLOATING if moves or weighs else obs.Base.STATIC
-
-
-def _drawn(
-    source: sources.Source,
-    read_usd: Callable[[], str | Sequence[Drawing]],
-    results: EngineResults,
-    chosen: obs.Configurations,
-    target: Path,
-) -> None:
-    sides = {p.Side.URDF.value: results.deciding, p.Side.USD.value: USD_ENGINE}
-    readings = {side: found for side, name in sides.items() if (found := results.observation(name))}
-    frames = {
-        engine.name: reading.frames
-        for engine in results.engines
-        if (reading := results.observation(engine.name)) and reading.frames
-    }
-    write_scene(draw_scene(source.draw(), read_usd(), readings, frames, chosen), target)

@@ -461,14 +461,8 @@ class Workers(contextlib.ExitStack):
 
         A step that ends the process counts as crashed, and the function is called again in a
         new process, without it. If the process has served other calls, it is called again with
-        that step first: answers do not depend on them.
-
-        Args:
-            function: Can be imported by a child process, which does not import the main
-                module. It has the environment and working directory of this process.
-            calls: Its arguments; they and the results can be pickled.
-            at_once: Number of calls at the same time.
-            timeout: Of each step [s]; by default that of these workers.
+        that step first: answers do not depend on them. The child does not import the main
+        module, and has the environment and working directory of this process.
 
         Yields:
             In the order in which they finish, the number of a call, and what the function
