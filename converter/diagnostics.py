@@ -217,15 +217,11 @@ def truncate(text: str, longest: int = 80) -> str:
 
 
 def truncate_list(faults: Iterable[str]) -> tuple[str, ...]:
-    """Return distinct texts, truncated; of many the first 20 and the number of others.
-
-    The number is not used for a single text, which would be as long.
-    """
+    """Return distinct texts, truncated; of many the first 20 and the number of others."""
     distinct = [truncate(fault, LONG_TEXT) for fault in dict.fromkeys(faults)]
-    if len(distinct) <= _MOST_FAULTS + 1:
-        return tuple(distinct)
-    others = f"there are {len(distinct) - _MOST_FAULTS} more faults"
-    return (*distinct[:_MOST_FAULTS], others)
+    if others := len(distinct[_MOST_FAULTS:]):
+        distinct[_MOST_FAULTS:] = [f"there are {others} more faults"]
+    return tuple(distinct)
 
 
 def times(count: int) -> str:

@@ -18,9 +18,9 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import takewhile
+from typing import TypeAlias
 
 import numpy as np
-from msgspec import Struct
 from numpy.typing import NDArray
 
 from urdf_usd.converter.meshes import mesh as meshes
@@ -67,13 +67,9 @@ _OPTIONS = {"-blendu", "-blendv", "-bm", "-boost", "-cc", "-clamp", "-imfchan", 
 _LEAST_IOR, _MOST_IOR = 0.001, 10.0
 
 
-class _Run(Struct, frozen=True):
-    """What consecutive faces share."""
-
-    material: str = ""
-    group: int = 0  # index of the group's name
-    # Numbers of points, texture coordinates and normals before them, if an index is relative.
-    before: tuple[int, ...] = ()
+# What consecutive faces share: material, index of the group's name, and the numbers of points,
+# texture coordinates and normals before them if an index is relative.
+_Run: TypeAlias = tuple[str, int, tuple[int, ...]]
 
 
 def read_obj(
@@ -98,7 +94,7 @@ def read_obj(
         line = rows["v"].splitlines()[int(np.argmax(wrong))]
         raise _refusal(line, "a vertex is not three numbers")
     colors = np.where(np.isnan(colors).any(axis=1, keepdims=True), 1.0, colors)
-    faces = [_faces(b"".join(lines), run.before) for run, lines in runs]
+    faces = [_faces(b"".join(lines), before) for (_, _, before), lines in runs]
     counts = np.concatenate([np.empty(0, np.int64), *(sizes for sizes, _ in faces)])
     corners = np.concatenate([np.empty((0, 3), np.int64), *(c for _, c in faces)]) - 1
     indices, of_coordinates, of_normals = corners.T
@@ -110,10 +106,10 @@ def read_obj(
     st, vectors = (np.where(np.isfinite(table), table, 0.0) for table in tables)
     normals = meshes.unit_vectors(vectors)
     numbers = {name: number for number, name in enumerate(materials)}
-    face_materials = np.array([numbers.get(run.material, -1) for run, _ in runs], np.int32)
+    face_materials = np.array([numbers.get(material, -1) for (material, _, _), _ in runs], np.int32)
     sizes = [len(sizes) for sizes, _ in faces]
     groups, of_faces = np.unique(
-        np.repeat([run.group for run, _ in runs], sizes), return_inverse=True
+        np.repeat([group for (_, group, _), _ in runs], sizes), return_inverse=True
     )
     several = len(groups) > 1
     seen = meshes.SurfaceAttributes(
@@ -162,7 +158,7 @@ def _statements(
                 lines = _COMMENT.sub(b"", lines)
             if kind == "f":
                 before = tuple(counts.values()) if b"-" in lines else ()
-                run = _Run(material, len(groups) - 1, before)
+                run = material, len(groups) - 1, before
                 # Many files have points between faces.
                 if not runs or runs[-1][0] != run:
                     runs.append((run, []))

@@ -138,16 +138,16 @@ def build_materials(
             message = f"material {material.name!r} differs from its first definition"
             notes.append(Diagnostic("material-redefined", message, node.location))
     undefined: dict[str, list[Location]] = {}
+    built = {}
     for material, node in written:
-        if material.name is not None and not _defines(material) and material.name not in defined:
+        if not _defines(material) and material.name is not None and material.name not in defined:
             undefined.setdefault(material.name, []).append(node.location)
+        own = _defines(material)
+        built[id(node)] = material if own else defined.get(material.name, material)
     for name, places in undefined.items():
         message = f"no <material name={name!r}> has rgba or a texture (used {times(len(places))})"
         notes.append(Diagnostic("material-undefined", message, places[0]))
-    return {
-        id(node): material if _defines(material) else defined.get(material.name, material)
-        for material, node in written
-    }
+    return built
 
 
 def _defines(material: m.Material) -> bool:
