@@ -43,9 +43,8 @@ JsonFile: TypeAlias = Annotated[Path | None, "--json: Write the record here."]
 HtmlFile: TypeAlias = Annotated[Path | None, "--html: Write the report page here."]
 FailOnOption: TypeAlias = Annotated[
     FailOn,
-    "close: fail on every check that is not exact; incomplete: also on robots of which parts "
-    "could not be compared; fails: only on checks that fail or are disputed, and on robots of "
-    "which nothing could be compared.",
+    "close: fail on every check that is not exact; incomplete: also on robots of which parts could "
+    "not be compared; fails: only on checks that fail or are disputed, or if nothing was compared.",
 ]
 Mirror: TypeAlias = Annotated[
     Path | None,
@@ -261,11 +260,10 @@ class CorpusShow(Struct, frozen=True, kw_only=True):
 class Diff(Struct, frozen=True, kw_only=True):
     """Show what changed from the run in folder RUN_A to that in RUN_B.
 
-    Lists robots that were added or removed, new and fixed failures, changed grades,
-    differences that changed by more than float32 rounding, and changed files, options
-    and versions. Of robots with changed files, it lists the values that differ between
-    their USDs. Worse is a robot that no longer conforms or was removed, a worse grade, or a larger
-    difference.
+    Lists robots that were added or removed, new and fixed failures, changed grades, differences
+    that changed by more than float32 rounding, changed files with the values that differ between
+    the USDs, options and versions. Worse is a robot that no longer conforms or was removed, a worse
+    grade, or a larger difference.
 
     Examples:
         urdf-usd diff report.before report
@@ -279,11 +277,9 @@ class Diff(Struct, frozen=True, kw_only=True):
 class Doctor(Struct, frozen=True, kw_only=True):
     """Show versions and which engines and corpora are available.
 
-    For those that are not, it shows how to install them. With --schema, it prints the
-    JSON Schema of a kind of file instead. robot: results/<id>.json of a run, and the file
-    of check --json. summary: summary.json of a run. history: a run in the folder of
-    --history. case: a case of the feature suite. description: the TOML file of --with. defaults:
-    urdf-usd.toml.
+    For those that are not, it shows how to install them. With --schema, it prints the JSON Schema
+    of a kind of file instead: the records of robots, runs (summary) and histories, a case of the
+    feature suite, the TOML file of --with (description), or urdf-usd.toml (defaults).
 
     Examples:
         urdf-usd doctor
@@ -575,14 +571,11 @@ class Run(Struct, frozen=True, kw_only=True):
     index.html, a page and a JSON record per robot, summary.json, summary.md, junit.xml,
     findings.sarif, badge.svg, badge.json and the assets.
 
-    Files that are not URDF and robots that cannot be fetched are listed in the report;
-    they fail the run with --strict only. With --baseline, files that are not URDF fail
-    the run unless the baseline lists them.
-
-    With several converters, each converts every robot, and index.html compares them.
-    With cases of the feature suite, suite.html has the results of each, and scores; a
-    case that does not pass fails the run. Each step on a robot has the limits --timeout and
-    --memory; USDs of other converters are refused as by `urdf-usd check`.
+    Files that are not URDF and robots that cannot be fetched are listed in the report, and fail the
+    run with --strict only; with --baseline, files that are not URDF do unless it lists them. Of
+    several converters, index.html compares the results. Of the feature suite, suite.html has the
+    results and scores; a case that does not pass fails the run. Each step on a robot has the limits
+    --timeout and --memory; USDs of other converters are refused as by `urdf-usd check`.
 
     Examples:
         urdf-usd run --out report
