@@ -89,13 +89,7 @@ _MODULES = {
 
 
 def install(site: Path, kinds: Iterable[str] = ()) -> dict[str, str]:
-    """Install them into a folder; return an environment in which they are found.
-
-    Args:
-        site: The folder.
-        kinds: Of :data:`ENGINE_KINDS` and :data:`UNLOADABLE`, each with an engine of
-            its own.
-    """
+    """Install them, and an engine for each kind, into a folder; return an environment."""
     metadata = site / "hostile-1.0.dist-info"
     metadata.mkdir(parents=True)
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: hostile\nVersion: 1.0\n")
@@ -114,19 +108,12 @@ def install(site: Path, kinds: Iterable[str] = ()) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Hostile:
-    """The engine.
-
-    Attributes:
-        kind: What it does with every robot; None if the robot's name decides.
-    """
-
-    kind: str | None = None
+    kind: str | None = None  # what it does with every robot; None if the robot's name decides
 
     name = "hostile"
     side = Side.URDF
 
     def availability(self) -> Availability:
-        """Return that it is available."""
         return Available("1.0")
 
     def observe(self, request: Request) -> Observation:
@@ -134,7 +121,10 @@ class Hostile:
         os.write(2, b"printed by the engine\n")
         robot = self.kind or Path(request.path).stem
         if "LINGER" in os.environ:
-            _linger(Path(os.environ["LINGER"]), robot)
+            folder = Path(os.environ["LINGER"])
+            (folder / f"{robot} {os.environ['PLACE']}").touch()
+            while not (folder / "go").exists():
+                time.sleep(0.05)
         if "SPARE" not in os.environ:
             if robot in ANSWERS:
                 return cast("Observation", ANSWERS[robot][0](request))
@@ -143,16 +133,11 @@ class Hostile:
 
 
 class WithoutSide(Hostile):
-    """Its side is not one of the two."""
-
     side = cast("Side", 7)
 
 
 class WronglyAvailable(Hostile):
-    """Does not state whether it is available."""
-
     def availability(self) -> Availability:
-        """Return nothing."""
         return cast("Availability", None)
 
 
@@ -187,9 +172,3 @@ def _misbehave(kind: str) -> None:
         misbehaviour.hang(kind)
     if kind in misbehaviour.LITTER:
         misbehaviour.litter(kind)
-
-
-def _linger(folder: Path, robot: str) -> None:
-    (folder / f"{robot} {os.environ['PLACE']}").touch()
-    while not (folder / "go").exists():
-        time.sleep(0.05)

@@ -119,14 +119,6 @@ def test_failed_move_is_rolled_back(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert _tree(asset) == before
 
 
-def test_strict_option_turns_warnings_into_errors(tmp_path: Path) -> None:
-    with pytest.raises(ConversionError) as caught:
-        convert(_urdf(tmp_path), tmp_path / "asset", ConvertOptions(strict=True))
-
-    assert [d.rule for d in caught.value.diagnostics] == ["mesh-missing"]
-    assert not (tmp_path / "asset").exists()
-
-
 def test_root_option_converts_a_subtree(tmp_path: Path) -> None:
     file = tmp_path / "two.urdf"
     file.write_text(

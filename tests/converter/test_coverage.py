@@ -5,10 +5,10 @@ The file is read by lxml, with a grammar of URDF that is independent of the conv
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import pybullet_data
 import pytest
@@ -18,9 +18,6 @@ from pxr import Sdf, Usd
 from urdf_usd.converter import convert
 from urdf_usd.converter.diagnostics import ConversionError
 
-# Attributes, and what is known of elements inside.
-_Known: TypeAlias = tuple[str, Mapping[str, Any]]
-
 _BULLET = Path(pybullet_data.getDataPath())
 _CORPUS = sorted(
     file.relative_to(_BULLET).as_posix()
@@ -29,53 +26,29 @@ _CORPUS = sorted(
 )
 _OURS = Path(__file__).parents[1] / "data/urdf/beyond.urdf"
 
-_POSE: dict[str, _Known] = {"origin": ("xyz rpy", {})}
-_SHAPES: dict[str, _Known] = {
-    "geometry": (
-        "",
-        {
-            "box": ("size", {}),
-            "cylinder": ("radius length", {}),
-            "capsule": ("radius length", {}),
-            "sphere": ("radius", {}),
-            "mesh": ("filename scale", {}),
-        },
-    )
-}
-_MATERIAL: _Known = ("name", {"color": ("rgba", {}), "texture": ("filename", {})})
-_INERTIAL = {
-    **_POSE,
-    "mass": ("value", {}),
-    "inertia": ("ixx ixy ixz iyy iyz izz", {}),
-}
-_LINK = {
-    "inertial": ("", _INERTIAL),
-    "visual": ("name", {**_POSE, **_SHAPES, "material": _MATERIAL}),
-    "collision": ("name", {**_POSE, **_SHAPES}),
-}
-_JOINT = {
-    **_POSE,
-    "parent": ("link", {}),
-    "child": ("link", {}),
-    "axis": ("xyz", {}),
-    "limit": ("lower upper effort velocity", {}),
-    "dynamics": ("damping friction", {}),
-    "mimic": ("joint multiplier offset", {}),
-    "safety_controller": (
-        "k_velocity k_position soft_lower_limit soft_upper_limit",
-        {},
-    ),
-    "calibration": ("rising falling", {}),
-}
-# URDF 1.0, element by element: attributes that are converted, and elements inside.
+# URDF 1.0 without the library: elements, attributes that are converted, and elements inside.
 _LANGUAGE = {
-    "robot": (
-        "name",
-        {
-            "link": ("name", _LINK),
-            "joint": ("name type dont_collapse", _JOINT),
-            "material": _MATERIAL,
-        },
+    tag: (names.split(), children.split())
+    for tag, names, children in re.findall(
+        r"(\w+)\(([^)]*)\):?([^;]*);",
+        """
+        robot(name): link joint material;
+        link(name): inertial visual collision;
+        inertial(): origin mass inertia;
+        visual(name): origin geometry material;
+        collision(name): origin geometry;
+        geometry(): box cylinder capsule sphere mesh;
+        material(name): color texture;
+        joint(name type dont_collapse): origin parent child axis limit dynamics mimic
+            safety_controller calibration;
+        origin(xyz rpy); mass(value); inertia(ixx ixy ixz iyy iyz izz);
+        box(size); cylinder(radius length); capsule(radius length); sphere(radius);
+        mesh(filename scale); color(rgba); texture(filename);
+        parent(link); child(link); axis(xyz); limit(lower upper effort velocity);
+        dynamics(damping friction); mimic(joint multiplier offset);
+        safety_controller(k_velocity k_position soft_lower_limit soft_upper_limit);
+        calibration(rising falling);
+        """,
     )
 }
 _REPEATED = {"link", "joint", "material", "visual", "collision"}
@@ -114,14 +87,12 @@ def _unused_attributes(joint: etree._Element) -> set[tuple[str, str]]:
 
 
 def _items_beyond(
-    element: etree._Element,
-    known: _Known,
-    unused: set[tuple[str, str]],
+    element: etree._Element, unused: set[tuple[str, str]]
 ) -> Iterator[tuple[str, str, str]]:
     """Yield attributes and elements in an element that are not part of URDF."""
-    names, children = known
+    names, children = _LANGUAGE[str(element.tag)]
     for name, value in element.items():
-        if name not in names.split() or (element.tag, name) in unused:
+        if name not in names or (element.tag, name) in unused:
             yield "attribute", _last(str(name)), str(value)
     seen = set()
     for child in element:
@@ -129,8 +100,7 @@ def _items_beyond(
         if tag not in children:
             yield from _custom_items(child)
         elif tag in _REPEATED or tag not in seen:
-            inner = _unused_attributes(child) if tag == "joint" else unused
-            yield from _items_beyond(child, children[tag], inner)
+            yield from _items_beyond(child, _unused_attributes(child) if tag == "joint" else unused)
         seen.add(tag)
 
 
@@ -143,7 +113,7 @@ def _expected(file: Path) -> Counter[tuple[str, str, str]]:
         if material.get("name") not in used:
             found.update(_custom_items(material))
             root.remove(material)
-    found.update(_items_beyond(root, _LANGUAGE["robot"], set()))
+    found.update(_items_beyond(root, set()))
     return found
 
 

@@ -20,13 +20,9 @@ CORNER_COLOR = np.array([0.9, 0.2, 0.4])
 
 @dataclass(frozen=True)
 class Point:
-    """A point of a surface.
+    """A point of a surface."""
 
-    Attributes:
-        coordinates: Value of every primvar of texture coordinates by name.
-    """
-
-    coordinates: dict[str, tuple[float, float]]
+    coordinates: dict[str, tuple[float, float]]  # by primvar
 
     def value(self, attribute: UsdShade.Input) -> Numbers:
         sources, _ = attribute.GetConnectedSources()
@@ -93,33 +89,13 @@ def _rotate(point: Point, shader: UsdShade.Shader, _: str) -> Numbers:
     return turned
 
 
-def _multiply(point: Point, shader: UsdShade.Shader, _: str) -> Numbers:
-    product: Numbers = point.of(shader, "in1") * point.of(shader, "in2")
-    return product
+def _of_inputs(function: Callable[..., Numbers], *names: str) -> Callable[..., Numbers]:
+    return lambda point, shader, _: function(*(point.of(shader, name, 0) for name in names))
 
 
-def _add(point: Point, shader: UsdShade.Shader, _: str) -> Numbers:
-    total: Numbers = point.of(shader, "in1") + point.of(shader, "in2")
-    return total
-
-
-def _extract(point: Point, shader: UsdShade.Shader, _: str) -> Numbers:
-    part: Numbers = point.of(shader, "in")[int(point.of(shader, "index", 0))]
-    return part
-
-
-def _if_greater_or_equal(point: Point, shader: UsdShade.Shader, _: str) -> Numbers:
-    is_so = point.of(shader, "value1") >= point.of(shader, "value2")
-    return point.of(shader, "in1" if is_so else "in2")
-
-
-def _normal_map(point: Point, shader: UsdShade.Shader, _: str) -> Numbers:
-    # In the tangent frame, where it is a unit vector.
-    vector: Numbers = point.of(shader, "in") * 2 - 1
-    return vector
-
-
-_NODES = {
+_multiply = _of_inputs(lambda one, other: one * other, "in1", "in2")
+_extract = _of_inputs(lambda vector, index: vector[int(index)], "in", "index")
+_NODES: dict[str, Callable[..., Numbers]] = {
     "UsdUVTexture": _uv_texture,
     "UsdTransform2d": _transform_2d,
     "UsdPrimvarReader_float2": _primvar,
@@ -133,9 +109,13 @@ _NODES = {
     "ND_multiply_vector2": _multiply,
     "ND_multiply_color3": _multiply,
     "ND_multiply_float": _multiply,
-    "ND_add_vector2": _add,
+    "ND_add_vector2": _of_inputs(lambda one, other: one + other, "in1", "in2"),
     "ND_extract_color4": _extract,
     "ND_extract_vector3": _extract,
-    "ND_ifgreatereq_float": _if_greater_or_equal,
-    "ND_normalmap_float": _normal_map,
+    "ND_ifgreatereq_float": _of_inputs(
+        lambda value, least, one, other: one if value >= least else other,
+        *("value1", "value2", "in1", "in2"),
+    ),
+    # In the tangent frame, where it is a unit vector.
+    "ND_normalmap_float": _of_inputs(lambda vector: vector * 2 - 1, "in"),
 }

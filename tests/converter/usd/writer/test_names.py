@@ -11,16 +11,9 @@ from pxr import Sdf, Usd
 from urdf_usd.converter.usd.writer.specs import define, legal_name, show_spec_name, sibling_names
 
 
-def test_valid_names_are_kept_in_any_order() -> None:
+def test_legal_names_are_kept_and_others_become_ascii() -> None:
     assert sibling_names(["a-b", "a_b", "a b"]) == ("a_b_2", "a_b", "a_b_1")
-
-
-def test_digits_and_other_scripts_become_valid_ascii() -> None:
-    """Many DCC tools accept ASCII only."""
     assert sibling_names(["1", "", "äΩ", "tcp"]) == ("_1", "_", "__", "tcp")
-
-
-def test_taken_names_are_not_used() -> None:
     assert sibling_names(["visual", "visual"], ["visual"]) == ("visual_1", "visual_2")
 
 
