@@ -30,9 +30,7 @@ from tests.tools.fuzz.mutation import MUTATIONS
 
 SEEDS = Path(__file__).parents[2] / "data" / "fuzz"
 # Limits of time [s] and memory [MiB] for one input; beyond, it is a finding.
-TIME_LIMIT = 25
-MEMORY_LIMIT = 3072
-_LONGEST_INPUT = 16384
+_LIMITS = {"timeout": 25, "rss_limit_mb": 3072, "max_len": 16384}
 
 
 def main() -> None:
@@ -51,8 +49,7 @@ def main() -> None:
     def answer(data: bytes) -> None:
         try:
             TARGETS[name](data)
-        # Every exception is a finding.
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001  every one is a finding
             keep(data, error, findings)
 
     def mutate(data: bytes, max_size: int, seed: int) -> bytes:
@@ -68,20 +65,11 @@ def main() -> None:
             mutated = chance.choice(MUTATIONS[name])(chance.choice(seeds), chance)
         return mutated if len(mutated) <= max_size else data
 
-    arguments = [
-        sys.argv[0],
-        str(corpus),
-        str(SEEDS / name),
-        f"-max_total_time={options.seconds}",
-        f"-timeout={TIME_LIMIT}",
-        f"-rss_limit_mb={MEMORY_LIMIT}",
-        f"-max_len={_LONGEST_INPUT}",
-        f"-artifact_prefix={findings}{os.sep}",
-        # Native code is not instrumented, so coverage alone would not reach it.
-        "-keep_seed=1",
-        "-print_final_stats=1",
-    ]
-    atheris.Setup(arguments, answer, custom_mutator=mutate)
+    # Native code is not instrumented, so coverage alone would not reach it.
+    settings = ["-keep_seed=1", "-print_final_stats=1", f"-max_total_time={options.seconds}"]
+    settings += [f"-{name}={value}" for name, value in _LIMITS.items()]
+    folders = [str(corpus), str(SEEDS / name), f"-artifact_prefix={findings}{os.sep}"]
+    atheris.Setup([sys.argv[0], *folders, *settings], answer, custom_mutator=mutate)
     atheris.Fuzz()
 
 
