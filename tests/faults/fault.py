@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
-from string import Template
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -26,6 +25,7 @@ from urdf_usd.conformance.observation.robot import (
 )
 
 ROBOTS = Path(__file__).parent / "robots"
+_ADDITIONS = (ROBOTS / "additions.usda").read_text("utf-8")
 
 # `described`: with a simulation settings file. `mujoco`: that variant of several ones.
 ProfileName: TypeAlias = Literal["generic", "usdphysics", "physx", "mujoco", "isaac", "described"]
@@ -266,16 +266,6 @@ def author(name: str, value: object, *schemas: str) -> Edit:
     return edit
 
 
-def replace(name: str, value: object) -> Edit:
-    """Author an attribute where it is authored."""
-
-    def edit(place: Place) -> None:
-        if authored(place.prim, name.format(place.instance)) is not None:
-            place.prim.GetAttribute(name.format(place.instance)).Set(value)
-
-    return edit
-
-
 def block(*names: str) -> Edit:
     """Drop values other than zero."""
 
@@ -319,19 +309,14 @@ def both(*edits: Edit) -> Edit:
     return lambda place: [edit(place) for edit in edits]
 
 
-def add(text: str, *, below: bool = False) -> Edit:
-    """Add the prims of a text below the robot, or below the prim.
-
-    In the text, `$root` stands for the path of the robot.
-    """
+def add(case: str, *, below: bool = False) -> Edit:
+    """Add the prims of a case of the file below the robot, or below the prim."""
 
     def edit(place: Place) -> None:
-        layer = Sdf.Layer.CreateAnonymous(".usda")
-        filled = Template(text).substitute(root=str(place.robot.root))
-        layer.ImportFromString(f"#usda 1.0\n{filled}")
+        layer, target = Sdf.Layer.CreateAnonymous(".usda"), place.stage.GetRootLayer()
+        layer.ImportFromString(_ADDITIONS.replace("</robot", f"<{place.robot.root}"))
         parent = place.prim.GetPath() if below else place.robot.root
-        target = place.stage.GetRootLayer()
-        for prim in layer.rootPrims:
+        for prim in layer.GetPrimAtPath(f"/{case}").nameChildren:
             path = parent.AppendChild(prim.name)
             Sdf.CreatePrimInLayer(target, path)
             Sdf.CopySpec(layer, prim.path, target, path)

@@ -16,7 +16,7 @@ from operator import methodcaller
 from typing import Any, TypeAlias
 
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import Struct
 from pxr import Gf, Plug, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
 from tests.faults.fault import STRANGER
@@ -52,8 +52,6 @@ class SchemaFault(Struct, frozen=True, eq=False):
     apply: Callable[[Usd.Stage], None]
     # The changed properties, with `*` for an instance, and their values.
     values: tuple[tuple[str, object], ...] = ()
-    # Whether the prim had the schema before.
-    held: bool = False
 
     @property
     def key(self) -> str:
@@ -400,12 +398,8 @@ class _Generator:
                 order = [(at + turn + step) % len(sites) for step in range(len(sites))]
                 site = next(index for index in order if title in wrong[index])
                 edit, value = wrong[site][title]
-                prim = sites[site]
                 wrongly = _all(before, edit), [(attribute, value)]
-                fault = self._fault(schema, f"{one.name} {title}", prim, *wrongly)
-                added = isinstance(prim, str)
-                held = not added and (before is _no_edit or schema in _applied(prim))
-                yield structs.replace(fault, held=held)
+                yield self._fault(schema, f"{one.name} {title}", sites[site], *wrongly)
 
     def _valued(
         self,

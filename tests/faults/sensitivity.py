@@ -17,7 +17,6 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -75,8 +74,8 @@ _UNSHOWN = {
     "PhysicsJoint physics:collisionEnabled": "setting.neighbours",
     "PhysicsJoint physics:excludeFromArticulation": "topology.joint-excluded",
     "PhysicsCollisionGroup physics:filteredGroups": "setting.grouped",
-    "PhysicsCollisionGroup physics:invertFilteredGroups": "setting.group-inverted",
-    "PhysicsCollisionGroup physics:mergeGroup": "setting.groups-merged",
+    "PhysicsCollisionGroup physics:invertFilteredGroups": "setting.inverted",
+    "PhysicsCollisionGroup physics:mergeGroup": "setting.merged",
     "PhysicsFilteredPairsAPI physics:filteredPairs": "setting.filtered",
     "NewtonNeuralControlAPI newton:modelPath": "its actuator fails a check itself",
 }
@@ -246,21 +245,16 @@ def problems(raised: dict[str, tuple[str, ...]], trials: list[Trial]) -> list[st
 
 
 def _seed(
-    robot: str, done: set[str], profile: str, *, held: bool, full: bool
+    robot: str, done: set[str], full: bool, profile: str
 ) -> tuple[tuple[str, ...], list[Trial]]:
-    """Return the checks that fail on the good USD, and trials of what is not done.
-
-    These are faults and generated changes of prims that have the schema (``held``), or the other
-    generated changes.
-    """
+    """Return the checks that fail on the good USD, and trials of what is not done."""
     with tempfile.TemporaryDirectory() as folder:
         trials = Trials(robot, profile, Path(folder))
-        faults = [one for one in trials.faults() if held and one.id not in done]
+        faults = [one for one in trials.faults() if one.id not in done]
         found = [trial for fault in faults for trial in trials.seed(fault, every=full)]
         if profile in _SCHEMA_PROFILES and (full or profile != MJCF):
             generated = schema_faults(trials.stage, registered=_SCHEMA_PROFILES[profile])
-            pending = (one for one in generated if one.held is held and one.key not in done)
-            found += map(trials.seed_schema, pending)
+            found += [trials.seed_schema(one) for one in generated if one.key not in done]
         return trials.raised, found
 
 
@@ -273,7 +267,7 @@ def main() -> int:
     found: dict[str, list[Trial]] = {"trials": [], "mjcf_trials": [], "schema_trials": []}
     raised: dict[str, tuple[str, ...]] = {}
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        for held, robot in product((True, False), given.robots):
+        for robot in given.robots:
             table = found["mjcf_trials" if robot in MJCF_NAMES else "trials"]
             generated = found["schema_trials"]
             # What made no difference is tried on the next robot; a generated change only as long
@@ -282,13 +276,13 @@ def main() -> int:
             done = {
                 f"{trial.fault}: {trial.title}" if trial.title else trial.fault
                 for trial in (*table, *generated)
+                if not given.full
                 if trial.outcome != EQUIVALENT or (trial.title and not {*trial.changed} - read)
             }
-            used = {MJCF} if robot in MJCF_NAMES else {fault.profile for fault in FAULTS}
-            profiles = sorted(used if held else used & _SCHEMA_PROFILES.keys())
-            done = set() if given.full else done
-            seed = partial(_seed, robot, done, held=held, full=given.full)
-            for profile, (failed, trials) in zip(profiles, pool.map(seed, profiles), strict=True):
+            own = {fault.profile for fault in FAULTS}
+            used = [MJCF] if robot in MJCF_NAMES else sorted(own)
+            seed = partial(_seed, robot, done, given.full)
+            for profile, (failed, trials) in zip(used, pool.map(seed, used), strict=True):
                 raised |= {f"{robot} ({profile})": failed} if failed else {}
                 table += [trial for trial in trials if not trial.title]
                 generated += [trial for trial in trials if trial.title]

@@ -170,15 +170,11 @@ def _(place: Place) -> None:
         prim.SetActive(False)
 
 
-def _added_material(text: str, purpose: str = UsdShade.Tokens.allPurpose) -> Edit:
+def _added_material(case: str, purpose: str = UsdShade.Tokens.allPurpose) -> Edit:
     """Add a material and bind it."""
-    return f.both(add(text), lambda place: f.bind(place, place.extra, purpose))
+    return f.both(add(case), lambda place: f.bind(place, place.extra, purpose))
 
 
-_SLIPPERY = f"""def Material "{f.STRANGER}" (prepend apiSchemas = ["PhysicsMaterialAPI"]) {{
-    float physics:dynamicFriction = 0.01
-    float physics:restitution = 0.9
-}}"""
 _LEFT = author("orientation", "leftHanded")
 for _role, _group, _places, _meshes in (
     (Role.COLLISION, "collider", _colliders, _collision_meshes),
@@ -204,7 +200,7 @@ seed("collision.support", _collision_meshes, {"collider.stray": _points(_stray)}
 _hidden = where(_colliders, lambda at: UsdGeom.Imageable(at.prim).ComputePurpose() == _TOKENS.guide)
 seed("visual.shapes", _hidden, {"collider.shown": author("purpose", "default")})
 seed("collision.filters", _colliders, {"collider.trigger": f.apply("PhysxTriggerAPI")})
-_SLIPS = {"collider.slippery": _added_material(_SLIPPERY, "physics")}
+_SLIPS = {"collider.slippery": _added_material("slippery", "physics")}
 seed("collision.materials simulation.contacts", _colliders, _SLIPS)
 _PIECES = "ConvexDecompositionCollision"
 seed(
@@ -312,21 +308,14 @@ def _display(color: Gf.Vec3f) -> Edit:
     return lambda place: UsdGeom.Gprim(place.prim).CreateDisplayColorAttr([color])
 
 
-def _below(kind: str, fields: str) -> dict[str, Edit]:
-    points = "point3f[] points = [(0, 0, 0), (0.1, 0, 0)]"
-    text = f'def {kind} "{f.STRANGER}" {{\n{points}\n{fields}\n}}'
-    return {f"scene.{kind}": add(text, below=True)}
-
-
 seed("structure.animation", f.bodies, {"time.body": _drift})
 seed("structure.animation reader.refuses", _visuals, {"time.visual": _drift})
 seed(_ANY_VALUE, _visuals, {"value.color": _display(Gf.Vec3f(_NAN, 0.0, 0.0))})
 seed(_ANY_VALUE, _visual_meshes, {"value.points": _points(_broken)})
 _GLOWS = {"scene.glow": lambda place: UsdLux.LightAPI.Apply(place.prim)}
 seed("structure.scene", _visual_meshes, _GLOWS)
-_CURVE = 'uniform token type = "linear"\nint[] curveVertexCounts = [2]\nfloat[] widths = [0.1]'
-seed("visual.shapes", f.bodies, _below("Points", "float[] widths = [0.1, 0.1]"))
-seed("visual.shapes", f.bodies, _below("BasisCurves", _CURVE))
+for _case in ("points", "curves"):
+    seed("visual.shapes", f.bodies, {f"scene.{_case}": add(_case, below=True)})
 
 # Appearance. A place is a visual, or a part of one, with a preview surface of its own.
 
@@ -437,14 +426,6 @@ def _plain(place: Place) -> bool:
     return f.urdf_name(place.prim.GetParent()) in _decided(place.robot, _is_plain)
 
 
-_RED_MATERIAL = f"""def Material "{f.STRANGER}" {{
-    token outputs:surface.connect = </{f.STRANGER}/surface.outputs:surface>
-    def Shader "surface" {{
-        uniform token info:id = "UsdPreviewSurface"
-        color3f inputs:diffuseColor = {_RED}
-        token outputs:surface
-    }}
-}}"""
 _OPEN_PBR = "ND_open_pbr_surface_surfaceshader"
 _colored = where(_painted, lambda place: _constant(place, "diffuseColor") is not None)
 _textured = where(_painted, _image)
@@ -504,7 +485,7 @@ def _(place: Place) -> None:
     """Bind a red material to the robot, stronger than those of its visuals."""
     parts = _painted(place.robot)
     if any(_constant(part, "diffuseColor") or _image(part) for part in parts):
-        add(_RED_MATERIAL)(place)
+        add("red")(place)
         binding = UsdShade.MaterialBindingAPI.Apply(place.prim)
         material = UsdShade.Material(place.stage.GetPrimAtPath(place.extra))
         binding.Bind(material, bindingStrength=UsdShade.Tokens.strongerThanDescendants)
@@ -533,8 +514,8 @@ seed(
         "look.clearcoat": _input("clearcoat", 1.0),
         "look.occluded": _input("occlusion", 0.1),
         "look.displaced": _input("displacement", 0.5),
-        "look.full": _added_material(_RED_MATERIAL, UsdShade.Tokens.full),
-        "look.preview": _added_material(_RED_MATERIAL, UsdShade.Tokens.preview),
+        "look.full": _added_material("red", UsdShade.Tokens.full),
+        "look.preview": _added_material("red", UsdShade.Tokens.preview),
         "look.storm": _in_context("glslfx", "UsdPreviewSurface", "diffuseColor", _RED),
         "look.storm-clear": _in_context("glslfx", "UsdPreviewSurface", "opacity", 0.37),
         "look.materialx-metal": _in_context("mtlx", _OPEN_PBR, "base_metalness", 0.37),
@@ -543,7 +524,7 @@ seed(
 )
 seed("visual.material", _translucent, {"look.cut-out": _input("opacityThreshold", 0.99)})
 seed("visual.material", _whole, {"look.displayed": _display(_RED)})
-seed("visual.colour", where(_visuals, _plain), {"look.invented": _added_material(_RED_MATERIAL)})
+seed("visual.colour", where(_visuals, _plain), {"look.invented": _added_material("red")})
 
 # Images and their coordinates.
 

@@ -98,7 +98,7 @@ seed(
     {"topology.joint-excluded": author("physics:excludeFromArticulation", value=True)},
     equivalent=True,
 )
-_APART = {"topology.series-parallel": f.replace("newton:jointsAddMobility", value=False)}
+_APART = {"topology.series-parallel": f.change(lambda *_: False, "newton:jointsAddMobility")}
 seed("structure.links", f.where(f.roots, _in_series), _APART)
 _REHUNG = {"topology.joint-rehung": f.retarget(_BODY0, _other_parent)}
 seed(f"structure.parents {_POSE}", f.joints, _REHUNG)
@@ -206,13 +206,7 @@ def _move(change: Callable[[Gf.Matrix4d, Place], object]) -> Edit:
 
 _ANCHORS = "kinematics.assembly.position"
 _children = f.where(f.bodies, _is_child)
-_SURPLUS = f"""def Xform "{f.STRANGER}" (
-    apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"]
-) {{
-    float physics:mass = 0.25
-    float3 physics:diagonalInertia = (0.25, 0.25, 0.25)
-}}"""
-seed("structure.links", f.robot, {"body.surplus": f.add(_SURPLUS)})
+seed("structure.links", f.robot, {"body.surplus": f.add("body")})
 _UNNESTED = {"body.unnested": lambda at: UsdGeom.Xformable(at.prim).SetResetXformStack(True)}
 seed(_ANCHORS, f.where(_children, _is_nested), _UNNESTED)
 _SHIFTED = {"body.shifted": _move(lambda matrix, place: matrix.SetTranslate(place.step))}
@@ -317,33 +311,12 @@ def _pin(place: Place) -> None:
     _weld(place, Sdf.Path(f"/{f.STRANGER}"), ends)
 
 
-def _prim(kind: str, fields: str = "", schema: str = "") -> Edit:
-    """Add a prim of a type."""
-    applied = f'(prepend apiSchemas = ["{schema}"])' if schema else ""
-    return f.add(f'def {kind} "{f.STRANGER}" {applied} {{\n{fields}\n}}')
-
-
-_INSTANCES = f"""rel prototypes = </{f.STRANGER}/cube>
-int[] protoIndices = [0, 0]
-point3f[] positions = [(1, 0, 0), (0, 1, 0)]
-def Cube "cube" {{
-}}"""
-_STOPPED = 'token physxScene:updateType = "Disabled"'
 seed("kinematics.up", f.robot, {"asset.leaning": _lean}, tolerance=_TOLERANCE.rotation)
 seed("reader.refuses", f.robot, {"asset.default": lambda place: place.stage.ClearDefaultPrim()})
-seed(
-    "structure.scene",
-    f.robot,
-    {
-        "scene.instance": lambda place: place.prim.SetInstanceable(True),
-        "scene.light": _prim("DistantLight"),
-        "scene.camera": _prim("Camera"),
-        "scene.instances": _prim("PointInstancer", _INSTANCES),
-        "scene.stopped": _prim("PhysicsScene", _STOPPED, "PhysxSceneAPI"),
-        "scene.ground": _prim("Plane", schema="PhysicsCollisionAPI"),
-        "scene.ornament": _prim("Cube"),
-    },
-)
+_INSTANCED = {"scene.instance": lambda place: place.prim.SetInstanceable(True)}
+seed("structure.scene", f.robot, _INSTANCED)
+for _case in ("light", "camera", "instances", "stopped", "ground", "ornament"):
+    seed("structure.scene", f.robot, {f"scene.{_case}": f.add(_case)})
 seed("structure.scene", f.bodies, {"scene.pinned": _pin})
 seed("structure.scene", f.joints, {"scene.locked": _pin})
 
@@ -410,6 +383,6 @@ def _(place: Place) -> None:
 
 _NEGATED = _set(_TURNS, lambda place, name: -1.0 * place.prim.GetAttribute(name).Get())
 seed("", f.joints, {"harmless.quaternions-negated": _NEGATED})
-_ADDED = {"harmless.scene": _prim("PhysicsScene"), "harmless.scope": _prim("Scope")}
-seed("", f.robot, _ADDED)
+for _case in ("scene", "scope"):
+    seed("", f.robot, {f"harmless.{_case}": f.add(_case)})
 seed("", f.bodies, {"harmless.rest": author("physics:velocity", Gf.Vec3f(0.0))})

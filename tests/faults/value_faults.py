@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -292,16 +293,6 @@ def _filter_pair(place: Place) -> None:
     api.CreateFilteredPairsRel().SetTargets([other])
 
 
-def _group(fields: str = "", *, filtered: str = "", of_robot: bool = True) -> str:
-    """Return a collision group: `one` of all colliders of the robot, or `other` without any."""
-    name = "one" if of_robot else "other"
-    rels = "rel collection:colliders:includes = <$root>\n" if of_robot else ""
-    rels += f"rel physics:filteredGroups = <$root/{filtered}>\n" if filtered else ""
-    return f'def PhysicsCollisionGroup "{name}" {{\n{rels}{fields}\n}}\n'
-
-
-_INVERTED = "bool physics:invertFilteredGroups = true"
-_MERGED = f'string physics:mergeGroup = "{f.STRANGER}"'
 _STATE = author("state:{}:physics:position", 0.1, "PhysicsJointStateAPI:{}")
 seed("structure.initial", f.single, {"setting.state": _STATE})
 _OF_BODY = {
@@ -329,22 +320,8 @@ seed(
         "setting.limit-margin": author("mjc:margin", 0.5, "MjcJointAPI"),
     },
 )
-seed(
-    "collision.filters",
-    f.where(f.robot, _apart),
-    {
-        "setting.filtered": _filter_pair,
-        # It does not collide with itself; it collides with another group alone.
-        "setting.grouped": f.add(_group(filtered="one")),
-        "setting.group-inverted": f.add(
-            _group(_INVERTED, filtered="other") + _group(of_robot=False)
-        ),
-        # A group without members is filtered, and merged with that of the robot.
-        "setting.groups-merged": f.add(
-            _group(_MERGED) + _group(_MERGED, filtered="other", of_robot=False)
-        ),
-    },
-)
+_GROUPS = {f"setting.{case}": f.add(case) for case in ("grouped", "inverted", "merged")}
+seed("collision.filters", f.where(f.robot, _apart), {"setting.filtered": _filter_pair, **_GROUPS})
 
 
 def _is_between_colliders(place: Place) -> bool:
@@ -370,42 +347,10 @@ def description_of(spec: Observation) -> str:
     # Without colliders there is no contact to filter.
     shapes = {shape.link for shape in spec.shapes if shape.role is Role.COLLISION}
     names = [link.name for link in spec.links if link.name in shapes]
-    pairs = [
-        f"[{name!r}, {other!r}]"
-        for at, name in enumerate(names)
-        for other in names[at + 1 :]
-        if frozenset((name, other)) not in joined
-    ][:1]
+    apart = [list(pair) for pair in combinations(names, 2) if frozenset(pair) not in joined]
     # Other links have no contact material, or that of the URDF.
-    soft = names[-1] if names else "*"
-    filtered = f"pairs = [{pairs[0]}]" if pairs else ""
-    return f"""\
-self_collision = false
-
-[[joints]]
-match = "*"
-stiffness = 40.0
-damping = 3.0
-armature = 0.2
-target = 0.15
-limit_stiffness = 5e4
-limit_damping = 200.0
-
-[[links]]
-match = {soft!r}
-static_friction = 0.9
-dynamic_friction = 0.7
-restitution = 0.3
-
-[pose.joints]
-"*" = 0.1
-
-[filters]
-{filtered}
-
-[sources]
-gazebo = true
-"""
+    text = (f.ROBOTS / "described.toml").read_text("utf-8")
+    return text.replace("SOFT", names[-1] if names else "*").replace("PAIRS", str(apart[:1]))
 
 
 def _described(
@@ -458,7 +403,7 @@ for _key, _name, _check, _of in (
     _described(_check, _of, {_key: f.grow(_name)}, _TOLERANCE.force)
 for _check, _of, _key, _edit in (
     ("gains", _driven, "no-drive", f.unapply("PhysicsDriveAPI:{}")),
-    ("gains", f.moving, "acceleration", f.replace(f"{_DRIVE}type", "acceleration")),
+    ("gains", f.moving, "acceleration", f.change(lambda *_: "acceleration", f"{_DRIVE}type")),
     ("targets", f.moving, "target", _per_radian(f"{_DRIVE}targetPosition")),
     ("targets", f.moving, "no-target", f.block(f"{_DRIVE}targetPosition")),
     ("targets", _driven, "target-velocity", author(f"{_DRIVE}targetVelocity", 1.0)),

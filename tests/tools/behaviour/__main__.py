@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--newton", default=sys.executable, help="interpreter with newton[sim]")
     options = parser.parse_args()
-    sources = [one for text in options.corpus for one in resolve_corpora([text])]
+    sources = list(resolve_corpora(options.corpus))
     if options.sample and options.sample < len(sources):
         step = len(sources) / options.sample
         sources = [sources[int(n * step)] for n in range(options.sample)]
@@ -63,11 +63,10 @@ def main() -> None:
     rows = [json.loads(line) for line in options.out.read_text("utf-8").splitlines()]
     done = {row["robot"] for row in rows}
     with ExitStack() as stack, options.out.open("a", encoding="utf-8") as file:
+        programs = zip(PROGRAMS.items(), (sys.executable, options.newton), strict=True)
         simulators = [
-            stack.enter_context(Simulator(name, program, python, _TIMEOUT))
-            for (name, program), python in zip(
-                PROGRAMS.items(), (sys.executable, options.newton), strict=True
-            )
+            stack.enter_context(Simulator(*program, python, _TIMEOUT))
+            for program, python in programs
         ]
         for source in sources:
             if not isinstance(source, RobotSource) or source.reference in done:
@@ -106,18 +105,15 @@ def tables(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     counted: dict[tuple[str, str], Counter[str]] = {}
     for row in seen:
         counted.setdefault((row["asset"], row["simulator"]), Counter())[_state(row)] += 1
-    yield _line("asset", "simulator", "robots", *STATES)
-    yield _line(*["---"] * (3 + len(STATES)))
+    yield from _head("asset", "simulator", "robots", *STATES)
     for key, counts in counted.items():
         yield _line(*key, counts.total(), *(counts[state] for state in STATES))
-    yield from ("", _line("simulator", "robots with drives", "agree with MuJoCo"))
-    yield _line("---", "---", "---")
+    yield from ("", *_head("simulator", "robots with drives", "agree with MuJoCo"))
     driven = [row for row in seen if row["asset"] == _WITH]
     for simulator in sorted({row["simulator"] for row in seen} - {MUJOCO}):
         agreed = [agrees(row) for row in driven if row["simulator"] == simulator]
         yield _line(simulator, len(agreed) - agreed.count(None), agreed.count(True))
-    yield from ("", _line("robot", "simulator", "state", "joint", "offset", "gravity > effort"))
-    yield _line(*["---"] * 6)
+    yield from ("", *_head("robot", "simulator", "state", "joint", "offset", "gravity > effort"))
     weak = {row["robot"]: row["weak"] for row in driven if "weak" in row}
     for row in driven:
         differs = agrees(row) is False
@@ -151,6 +147,10 @@ def agrees(row: Mapping[str, Any]) -> bool | None:
 def _list(names: Sequence[str]) -> str:
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(names[:3]) + more
+
+
+def _head(*cells: str) -> tuple[str, str]:
+    return _line(*cells), _line(*["---"] * len(cells))
 
 
 def _line(*cells: object) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.converter.simulation.robots import write_description
 from tests.tools.behaviour.__main__ import agrees, tables
 from urdf_usd import ConvertOptions, convert, load_settings, with_settings
 from urdf_usd.conformance.behaviour.simulations import (
@@ -20,11 +21,7 @@ from urdf_usd.conformance.behaviour.simulations import (
 )
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Request
-from urdf_usd.conformance.observation.robot import (
-    Configurations,
-    JointObservation,
-    JointType,
-)
+from urdf_usd.conformance.observation.robot import JointObservation, JointType
 from urdf_usd.conformance.observation.sampling import configurations
 from urdf_usd.converter.robot.model import BaseOption
 
@@ -59,21 +56,12 @@ def _simulate(
     urdf.write_text(text.format(effort=effort), encoding="utf-8")
     options = ConvertOptions(base=BaseOption.FIXED)
     if description:
-        file = folder / "arm.toml"
-        file.write_text(description, encoding="utf-8")
-        options = with_settings(options, load_settings(file))
+        options = with_settings(options, load_settings(write_description(folder, description)))
     usd = convert(str(urdf), folder / "out", options).root_layer
-    chosen = configurations(
-        (JointObservation("elbow", JointType.REVOLUTE, "base", "forearm", -0.5, 0.7),),
-        1,
-    )
-    chosen = Configurations(chosen.joints, chosen.positions, chosen.labels)
-    request = {
-        "joints": [_PATH],
-        "step": _STEP,
-        "every": _EVERY,
-        "segments": [{"steps": _STEPS, "targets": targets}],
-    }
+    joint = JointObservation("elbow", JointType.REVOLUTE, "base", "forearm", -0.5, 0.7)
+    chosen = configurations((joint,), 1)
+    segments = [{"steps": _STEPS, "targets": targets}]
+    request = {"joints": [_PATH], "step": _STEP, "every": _EVERY, "segments": segments}
     seen = OpenusdEngine().observe(Request(str(usd), chosen))
     answer = simulate_in_mujoco(seen, chosen, {"elbow": _PATH}, request)
     assert answer["gravity"] == pytest.approx([-_TORQUE], rel=1e-6)

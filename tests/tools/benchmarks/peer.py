@@ -17,7 +17,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -29,39 +29,36 @@ Answers: TypeAlias = dict[str, dict[str, Any]]
 _THREADS = ("OPENBLAS_NUM_THREADS", "PXR_WORK_THREAD_LIMIT")
 
 
-@contextmanager
-def _worker(python: str, side: str, threads: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
-    with subprocess.Popen(
-        (python, str(Path(__file__).with_name("peer_worker.py")), side),
-        env=os.environ | threads,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        encoding="utf-8",
-    ) as worker:
-        yield worker
-
-
 def measure(
     pythons: dict[str, str], robots: list[RobotSource], folder: Path, threads: dict[str, str]
 ) -> dict[str, Answers]:
     """Convert robot by robot with each side: the speed of a shared machine varies in minutes."""
     answers: dict[str, Answers] = {side: {} for side in pythons}
-    with (
-        _worker(pythons["peer"], "peer", threads) as peer,
-        _worker(pythons["ours"], "ours", threads) as ours,
-    ):
+    program = str(Path(__file__).with_name("peer_worker.py"))
+    with ExitStack() as stack:
+        workers = {
+            side: stack.enter_context(
+                subprocess.Popen(
+                    (python, program, side),
+                    env=os.environ | threads,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    encoding="utf-8",
+                )
+            )
+            for side, python in pythons.items()
+        }
         # The first robot also loads all libraries, and is converted again.
         for number, robot in enumerate((robots[0], *robots)):
-            for side, worker in (("peer", peer), ("ours", ours)):
-                assert worker.stdin
-                assert worker.stdout
+            for side, worker in workers.items():
                 job = {
                     "urdf": str(robot.path),
                     "packages": {name: str(path) for name, path in robot.packages},
                     "folder": str(folder / side / str(number)),
                 }
                 print(json.dumps(job), file=worker.stdin, flush=True)
+                assert worker.stdout
                 answers[side][robot.id] = json.loads(worker.stdout.readline())
     return answers
 
@@ -75,23 +72,21 @@ def rows(rounds: list[dict[str, Answers]], limited: dict[str, Answers]) -> Itera
     def total(answers: Answers, key: str) -> float:
         return float(sum(answers[robot][key] for robot in common))
 
-    quantities: dict[str, list[float]] = {}
-    for key, title in (("cpu", "processor time [s]"), ("wall", "wall time [s]")):
-        quantities[title] = [
+    quantities: dict[str, list[float]] = {
+        f"{title} time [s]": [
             round(statistics.median(total(one[side], key) for one in rounds), 2) for side in sides
         ]
-    quantities["processor time, libraries with one thread [s]"] = [
-        round(total(limited[side], "cpu"), 2) for side in sides
-    ]
-    quantities["peak memory [MiB]"] = [
-        round(max(one["peak"] for one in rounds[0][side].values())) for side in sides
-    ]
-    counts: dict[str, Counter[str]] = {side: Counter() for side in sides}
-    for side in sides:
+        for key, title in (("cpu", "processor"), ("wall", "wall"))
+    }
+    once = [round(total(limited[side], "cpu"), 2) for side in sides]
+    quantities["processor time, libraries with one thread [s]"] = once
+    peaks = [max(one["peak"] for one in rounds[0][side].values()) for side in sides]
+    quantities["peak memory [MiB]"] = [round(peak) for peak in peaks]
+    counts = [Counter[str](), Counter[str]()]
+    for side, counted in zip(sides, counts, strict=True):
         for robot in common:
-            counts[side].update(rounds[0][side][robot]["content"])
-    for kind in counts["ours"]:
-        quantities[kind] = [counts[side][kind] for side in sides]
+            counted.update(rounds[0][side][robot]["content"])
+    quantities |= {kind: [counted[kind] for counted in counts] for kind in counts[1]}
     yield f"{len(common)} robots"
     yield from ("", "| quantity | peer | ours | peer / ours |", "|---|---:|---:|---:|")
     for title, (peer, ours) in quantities.items():

@@ -21,7 +21,7 @@ from urdf_usd.cli.main import main
 from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS, SIMULATION_CHECKS
 
 ROOT = Path(__file__).parents[3]
-_CONTEXT = click.Context(main, info_name="urdf-usd", help_option_names=["-h", "--help"])
+_CONTEXT = click.Context(main, info_name="urdf-usd", terminal_width=100)
 _UNITS = {"": "equality", "1": "ratio"}
 # Pages of documents outside of docs/.
 _DOCUMENTS = {
@@ -80,37 +80,10 @@ def _escaped(text: str) -> str:
     return re.sub(r"([\\`*_<>\[\]|#~])", r"\\\1", re.sub(r"\s+", " ", text))
 
 
-def _help(words: str) -> str:
-    """Return help as Markdown, with commands and options as code."""
-    parts = re.split(r"(`[^`]+`|(?<![\w-])--[a-z][a-z-]*)", " ".join(words.split()))
-    return "".join(
-        f"`{part.strip('`')}`" if index % 2 else _escaped(part) for index, part in enumerate(parts)
-    )
-
-
-def _paragraphs(text: str) -> Iterator[str]:
-    r"""Render help; paragraphs after ``\b`` keep their lines."""
-    for paragraph in re.split(r"\n\s*\n", text.partition("\f")[0].strip()):
-        lines = paragraph.splitlines()[1:]
-        if not paragraph.startswith("\b"):
-            yield _help(paragraph)
-        elif lines[0] == "Examples:":
-            examples = "\n".join(line.strip() for line in lines[1:])
-            yield f"**Examples**\n\n```sh\n{examples}\n```"
-        else:
-            yield "```text\n" + "\n".join(lines) + "\n```"
-
-
-def _command(command: click.Command, context: click.Context, level: int = 1) -> Iterator[str]:
-    """Yield the blocks of the page of a command, with those of its subcommands."""
-    usage = " ".join((context.command_path, *command.collect_usage_pieces(context)))
-    yield f"{'#' * level} {context.command_path if context.parent else 'Commands'}"
-    yield f"```text\n{usage}\n```"
-    yield from _paragraphs(command.help or "")
-    options = (one for one in command.get_params(context) if isinstance(one, click.Option))
-    records = filter(None, (one.get_help_record(context) for one in options))
-    yield "\n\n".join(f"`{names}`\n:   {_help(text) or '&nbsp;'}" for names, text in records)
-    yield from _paragraphs(command.epilog or "")
+def _command(command: click.Command, context: click.Context) -> Iterator[str]:
+    """Yield the blocks of the page of a command: its help, and that of its subcommands."""
+    yield f"# {context.command_path if context.parent else 'Commands'}"
+    yield f"```text\n{command.get_help(context)}\n```"
     if command is main:
         rows = [
             f"| [`{name}`]({name}.md) | {_escaped(inner.get_short_help_str(200))} |"
@@ -118,8 +91,9 @@ def _command(command: click.Command, context: click.Context, level: int = 1) -> 
         ]
         yield "\n".join(("## All commands\n", "| command |  |", "| --- | --- |", *rows))
     elif isinstance(command, click.Group):
-        for _, inner, inside in _subcommands(command, context):
-            yield from _command(inner, inside, level + 1)
+        for name, inner, inside in _subcommands(command, context):
+            yield f"## {name}"
+            yield f"```text\n{inner.get_help(inside)}\n```"
 
 
 def _subcommands(
