@@ -81,18 +81,6 @@ def _colliders(stage: Usd.Stage) -> list[tuple[str, str, str | None]]:
     return sorted(found, key=str)
 
 
-def test_smaller_tolerance_accepts_no_primitive(tmp_path: Path) -> None:
-    # A cylinder differs from its 64 facets by half of 0.1 (1 - cos(pi / 64)).
-    _, coarse = _converted(tmp_path, "left_arm=primitives", tolerance="0.0002")
-    _, fine = _converted(tmp_path, "left_arm=primitives", tolerance="0.00002")
-
-    kinds = [
-        [kind for link, kind, _ in _colliders(stage) if link == "left_arm"]
-        for stage in (coarse, fine)
-    ]
-    assert kinds == [["Cylinder"], ["Mesh"]]
-
-
 def test_pieces_of_a_decomposition_are_colliders_and_cached(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

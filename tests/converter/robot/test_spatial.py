@@ -9,32 +9,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from tests.converter.strategies import axes, inertials, rotations
+from tests.converter.strategies import axes, rotations
 from urdf_usd.converter.robot import spatial
-from urdf_usd.converter.robot.model import Inertial, Vec3, Vec4
-
-
-@given(st.lists(rotations(), min_size=1, max_size=9))
-def test_batched_conversions_match_single_ones(rpys: list[Vec3]) -> None:
-    matrices = Rotation.from_euler("xyz", rpys).as_matrix()
-
-    quats = spatial.quats_wxyz_from_rotations(matrices)
-    back = spatial.rotations_from_quats_wxyz(quats)
-
-    singly = [spatial.quat_wxyz_from_rotation(matrix) for matrix in matrices]
-    np.testing.assert_allclose(quats, singly, atol=1e-15)
-    np.testing.assert_allclose(
-        back, [spatial.rotation_from_quat_wxyz(quat) for quat in singly], atol=2e-15
-    )
-
-
-@given(rotations())
-def test_rpy_of_a_rotation_gives_the_rotation(rpy: Vec3) -> None:
-    rotation = Rotation.from_euler("xyz", rpy).as_matrix()
-
-    again = Rotation.from_euler("xyz", spatial.rpy_from_rotation(rotation)).as_matrix()
-
-    np.testing.assert_allclose(again, rotation, atol=2e-9)
+from urdf_usd.converter.robot.model import Vec3, Vec4
 
 
 def test_moment_of_a_thin_rod_about_its_line_is_exactly_zero() -> None:
@@ -94,16 +71,6 @@ def test_rotation_onto_axis_is_minimal() -> None:
     )
 
 
-@given(inertials())
-def test_principal_moments_and_axes_give_the_inertia(inertial: Inertial) -> None:
-    moments, quat = spatial.principal_inertia(inertial.inertia)
-
-    rebuilt = _matrix(quat) @ np.diag(moments) @ _matrix(quat).T
-    np.testing.assert_allclose(
-        rebuilt, spatial.inertia_tensor(inertial.inertia), rtol=1e-12, atol=1e-14
-    )
-
-
 @given(rotations(), st.floats(1e-9, 1e3))
 def test_rotated_isotropic_inertia_has_identity_axes(rpy: Vec3, moment: float) -> None:
     ball = (moment, 0.0, 0.0, moment, 0.0, moment)
@@ -114,23 +81,3 @@ def test_rotated_isotropic_inertia_has_identity_axes(rpy: Vec3, moment: float) -
 
     assert quat == (1.0, 0.0, 0.0, 0.0)
     assert moments == pytest.approx((moment,) * 3, rel=1e-14)
-
-
-def test_shifted_inertia_of_point_masses() -> None:
-    points = np.array([[0.1, 0.2, -0.4], [-0.3, 0.5, 0.2], [0.7, -0.1, 0.9]])
-    offset = np.array([0.4, -0.7, 0.2])
-    mass = 1.5
-
-    def about(origin: NDArray[np.float64]) -> NDArray[np.float64]:
-        arms = points - origin
-        tensor: NDArray[np.float64] = mass * (np.sum(arms**2) * np.eye(3) - arms.T @ arms)
-        return tensor
-
-    center = points.mean(axis=0)
-    t = about(center).tolist()
-    inertia = (t[0][0], t[0][1], t[0][2], t[1][1], t[1][2], t[2][2])
-    x, y, z = offset.tolist()
-
-    shifted = spatial.shift_inertia(inertia, 3 * mass, (x, y, z))
-
-    np.testing.assert_allclose(spatial.inertia_tensor(shifted), about(center + offset), rtol=1e-14)

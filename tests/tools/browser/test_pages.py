@@ -251,17 +251,6 @@ def test_sliders_move_both_models(viewer: Page) -> None:
     assert max(abs(a - b) for a, b in zip(*after, strict=True)) > 0.1
 
 
-def test_fault_opens_the_view_at_its_worst_pose(viewer: Page) -> None:
-    button = viewer.locator("header button[data-show]").first
-    shown = viewer.locator("[data-configuration] option:checked").first.inner_text()
-    assert shown == button.get_attribute("data-configuration")
-    failing = viewer.locator(".tree li.fails [data-link]").all()
-    assert _wrong(viewer) == {link.get_attribute("data-link") for link in failing}
-    assert {"panda_link4", "panda_hand"} <= _wrong(viewer)
-    assert "position 1.2\u00a0m" in viewer.locator("[data-difference]").inner_text()
-    assert not viewer.evaluate("location.hash")
-
-
 def test_links_are_selected_in_view_and_tree(viewer: Page) -> None:
     viewer.select_option("#viewer select[data-configuration]", label="zero")
     canvas = viewer.locator("#viewer canvas")
@@ -307,29 +296,6 @@ def test_keys_and_overlays_change_the_view(viewer: Page) -> None:
         viewer.click(f"[data-overlay={name}]")
         assert stage.screenshot() != picture
         picture = stage.screenshot()
-
-
-def test_reason_is_visible_without_scrolling(visit: Visit, small: Path) -> None:
-    page = visit.page
-    page.set_viewport_size({"width": 1440, "height": 900})
-    visit.open(small)
-    reason = page.locator("#explorer td.reason").first
-    region = page.locator("#explorer [role=region]")
-    right = "box => box.getBoundingClientRect().right"
-    assert reason.inner_text() == "link wrist: position differs by 3.1 mm"
-    assert reason.evaluate(right) <= region.evaluate(right)
-    page.set_viewport_size({"width": 390, "height": 900})
-    page.reload()
-    where = page.locator("#explorer tbody th a").first
-    assert where.is_visible()
-    assert where.inner_text() == "pybullet:Shifted.urdf"
-    assert where.evaluate(right) <= region.evaluate(right)
-
-
-def test_command_can_be_copied(visit: Visit, small: Path) -> None:
-    page = visit.open(small.parent / "robots" / "zeta.html")
-    page.click("button[data-copy]")
-    _until(page, "document.querySelector('button[data-copy]').textContent !== 'Copy'")
 
 
 def test_markup_in_names_is_text(visit: Visit, tmp_path: Path) -> None:
