@@ -218,19 +218,6 @@ def test_tutorial_works_from_start_to_end(tmp_path: Path) -> None:
     assert {block.language for block in blocks} >= {"sh", "text", "xml", "yaml"}
 
 
-@pytest.mark.parametrize(
-    ("file", "example"),
-    [
-        ("robots/arm.urdf", "arm.urdf"),
-        (".github/workflows/conformance.yml", "github-workflow.yml"),
-    ],
-)
-def test_tutorial_prints_the_examples(file: str, example: str) -> None:
-    (block,) = (block for block in BLOCKS if block.file == file)
-
-    assert block.text == (EXAMPLES / example).read_text(encoding="utf-8")
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="they are for POSIX shells")
 @pytest.mark.parametrize("block", _in("sh"))
 def test_commands_run_as_they_are_printed(folder: Path, block: Block) -> None:
@@ -246,32 +233,27 @@ def test_commands_run_as_they_are_printed(folder: Path, block: Block) -> None:
         assert status == 0, f"{command}\n{output}"
 
 
-def test_prepared_commands_are_printed() -> None:
+def test_blocks_are_those_of_examples_and_of_the_feature_suite() -> None:
+    cases = {file.read_text("utf-8") for file in (ROOT / "corpus" / "suite").rglob("*.json")}
+    saved = {block.file: block.text for block in BLOCKS}
+    workflow = ".github/workflows/conformance.yml"
     printed = {command for block in BLOCKS for command in block.commands}
 
+    assert saved["robots/arm.urdf"] == (EXAMPLES / "arm.urdf").read_text("utf-8")
+    assert saved[workflow] == (EXAMPLES / "github-workflow.yml").read_text("utf-8")
     assert set(PREPARED) <= printed
-
-
-def test_toml_is_well_formed_and_json_is_a_case_of_the_feature_suite() -> None:
-    cases = {file.read_text("utf-8") for file in (ROOT / "corpus" / "suite").rglob("*.json")}
-
     for block in BLOCKS:
         assert block.language != "toml" or tomllib.loads(block.text)
         assert block.language != "json" or block.text in cases
 
 
 def test_nox_sessions_in_documents_exist() -> None:
-    sessions = set(
-        re.findall(r"^def (\w+)\(session", (ROOT / "noxfile.py").read_text(), re.MULTILINE)
-    )
-    named = {
-        name
-        for path in DOCUMENTS
-        for name in re.findall(r"nox -s (\w+)", path.read_text(encoding="utf-8"))
-    }
+    code = (ROOT / "noxfile.py").read_text("utf-8")
+    texts = "\n".join(path.read_text("utf-8") for path in DOCUMENTS)
+    named = set(re.findall(r"nox -s (\w+)", texts))
 
     assert named
-    assert named <= sessions
+    assert named <= set(re.findall(r"^def (\w+)\(session", code, re.MULTILINE))
 
 
 def test_options_in_documents_exist() -> None:
@@ -284,9 +266,7 @@ def test_options_in_documents_exist() -> None:
             is_subcommand = not words[0].startswith("-")
             command = main.get_command(context, words[0]) if is_subcommand else main
             assert command is not None, f"{path.name}: urdf-usd {span}"
-            known = {option for parameter in command.params for option in parameter.opts} | {
-                "--help"
-            }
+            known = {"--help", *(name for one in command.params for name in one.opts)}
             options = {word for word in words if re.fullmatch(r"--[a-z-]+", word)}
             assert options <= known, f"{path.name}: urdf-usd {span}"
             checked += 1

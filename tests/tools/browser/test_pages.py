@@ -234,10 +234,6 @@ def viewer(visit: Visit, broken: Path) -> Page:
     return page
 
 
-def _wrong(page: Page) -> set[str]:
-    return set(page.evaluate("[...robotView.wrong]"))
-
-
 def test_sliders_move_both_models(viewer: Page) -> None:
     def hand(side: str) -> list[float]:
         script = f"Array.from(robotView.models.{side}.links.get('panda_hand').matrix.elements)"

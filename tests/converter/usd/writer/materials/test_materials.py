@@ -22,8 +22,6 @@ from urdf_usd.conformance.engines.mesh_materials import image_digest
 # The sRGB values 0.5 and 0.25 in linear light (IEC 61966-2-1).
 HALF, QUARTER = 0.21404114, 0.05087609
 
-RED = "newmtl red\nKd 0.5 0.25 0\nKe 0 0 0.5\nd 0.75\n"
-
 
 TEXTURED = '<material name="t"><color rgba="0.5 0.25 0 1"/><texture filename="{}"/></material>'
 
