@@ -12,8 +12,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.zoo import Zoo
-
 # Projects with tests of their own, in which our plugin for pytest is tried.
 pytest_plugins = ("pytester",)
 
@@ -59,10 +57,3 @@ def short_path() -> Iterator[Path]:
     """
     with tempfile.TemporaryDirectory(prefix="u-", ignore_cleanup_errors=True) as folder:
         yield Path(folder)
-
-
-@pytest.fixture(scope="session")
-def zoo(tmp_path_factory: pytest.TempPathFactory) -> Zoo:
-    """Return robots that are converted once, by whichever worker needs one first."""
-    folder = tmp_path_factory.getbasetemp()
-    return Zoo((folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "zoo")

@@ -12,18 +12,45 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import jsonschema
+import pybullet_data
 import pytest
 from pxr import Gf, Usd
 
 from tests.conformance.direct import examine_here, examine_pair_here
 from tests.converter.simulation.robots import write_described, write_description
-from tests.zoo import ROBOTS, Zoo
-from urdf_usd.converter import ConvertOptions, Profile
+from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.options import Layout
 from urdf_usd.converter.simulation.settings import load_settings, with_settings
 from urdf_usd.reports.records.record import Grade, RobotRecord
 from urdf_usd.reports.records.results import record_json
+from urdf_usd.reports.records.schema import record_schema
 
+_ROOT = Path(__file__).parents[1]
+_SUITE = next((_ROOT / "corpus" / "suite").glob("*/manifest.json")).parent
+_PYBULLET = Path(pybullet_data.getDataPath())
+# Each for something that the others lack.
+ROBOTS = {
+    # Fixed base, every bounded joint, notes of every severity.
+    "arm": _ROOT / "examples" / "arm.urdf",
+    # Every joint type, couplings, oblique axes, rotated origins, meshes and textures.
+    "oblique_arm": _ROOT / "tests" / "faults" / "robots" / "oblique_arm.urdf",
+    "drifter": _ROOT / "tests" / "faults" / "robots" / "drifter.urdf",
+    "joints": _ROOT / "tests" / "urdf_usd" / "cli" / "robots" / "joints.urdf",
+    "cartpole": _PYBULLET / "cartpole.urdf",
+    "r2d2": _PYBULLET / "r2d2.urdf",
+    # Meshes as STL, COLLADA and OBJ.
+    "kuka": _PYBULLET / "kuka_iiwa" / "model.urdf",
+    "racecar": _PYBULLET / "racecar" / "racecar.urdf",
+    "husky": _PYBULLET / "husky" / "husky.urdf",
+    # Floating joint; deep tree.
+    "floating": _SUITE / "joints" / "floating.urdf",
+    "chain": _SUITE / "frames" / "chain-of-twenty.urdf",
+    "texture": _SUITE / "materials" / "texture.urdf",
+    "mimic": _SUITE / "mimic" / "two-followers.urdf",
+    # A file is missing.
+    "incomplete": _SUITE / "meshes" / "missing-visual.urdf",
+}
 _STORED = Path(__file__).with_name("golden")
 # PyBullet crashes on the file with two roots, and with it a process without workers.
 _DEVIATIONS = [
@@ -44,6 +71,7 @@ def _notes(notes: Iterable[dict[str, Any]]) -> list[str]:
 def _digest(record: RobotRecord) -> dict[str, Any]:
     """Return what a reader of a report sees of a record, without numbers of exact values."""
     plain = json.loads(record_json(record))
+    jsonschema.validate(plain, record_schema("robot"))
     checks: dict[str, dict[str, Any]] = {}
     for check in plain["checks"]:
         shown = [check["compared"], *(finding["message"] for finding in check["findings"])]
@@ -81,9 +109,9 @@ def _is_as_stored(record: RobotRecord, name: str) -> None:
     assert current.splitlines() == file.read_text("utf-8").splitlines()
 
 
-@pytest.mark.parametrize("robot", [robot for robot in ROBOTS if robot != "laikago"])
-def test_record_of_robot(robot: str, zoo: Zoo) -> None:
-    _is_as_stored(zoo.record(robot), robot)
+@pytest.mark.parametrize("robot", ROBOTS)
+def test_record_of_robot(robot: str, tmp_path: Path) -> None:
+    _is_as_stored(examine_here(ROBOTS[robot], tmp_path), robot)
 
 
 @pytest.mark.parametrize("urdf", [*_DEVIATIONS, *_SMALL], ids=lambda urdf: urdf.stem)
@@ -117,9 +145,10 @@ _MISTAKES: dict[str, tuple[str, str, object]] = {
 
 
 @pytest.mark.parametrize("mistake", _MISTAKES)
-def test_record_of_wrong_usd(mistake: str, zoo: Zoo, tmp_path: Path) -> None:
+def test_record_of_wrong_usd(mistake: str, tmp_path: Path) -> None:
     path, name, value = _MISTAKES[mistake]
-    usd = zoo.copy(tmp_path / "usd", "oblique_arm", ConvertOptions(layout=Layout.SINGLE))
+    options = ConvertOptions(layout=Layout.SINGLE)
+    usd = convert(ROBOTS["oblique_arm"], tmp_path / "usd", options).root_layer
     stage = Usd.Stage.Open(str(usd))
     prim = stage.GetPrimAtPath(path or "/")
     if not path:
@@ -140,8 +169,9 @@ def test_record_of_wrong_usd(mistake: str, zoo: Zoo, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("profile", [*Profile])
-def test_record_of_profile(profile: Profile, zoo: Zoo) -> None:
-    record = zoo.record("oblique_arm", ConvertOptions(profile=profile))
+def test_record_of_profile(profile: Profile, tmp_path: Path) -> None:
+    options = ConvertOptions(profile=profile)
+    record = examine_here(ROBOTS["oblique_arm"], tmp_path, options)
 
     assert record.profile == profile
     _is_as_stored(record, f"profile-{profile}")
@@ -227,5 +257,7 @@ def test_record_with_simulation_settings(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("layout", [*Layout])
-def test_record_of_layout(layout: Layout, zoo: Zoo) -> None:
-    _is_as_stored(zoo.record("oblique_arm", ConvertOptions(layout=layout)), f"layout-{layout}")
+def test_record_of_layout(layout: Layout, tmp_path: Path) -> None:
+    record = examine_here(ROBOTS["oblique_arm"], tmp_path, ConvertOptions(layout=layout))
+
+    _is_as_stored(record, f"layout-{layout}")

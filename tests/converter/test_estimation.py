@@ -16,6 +16,7 @@ from scipy.spatial.transform import Rotation
 from urdf_usd.converter import Conversion, ConvertOptions, convert
 from urdf_usd.converter.options import InertiaOption
 from urdf_usd.converter.robot.model import BaseOption
+from urdf_usd.converter.simulation.settings import load_settings
 
 _BALL = 4 / 3 * np.pi * 0.1**3
 _SPHERE = '<geometry><sphere radius="0.1"/></geometry>'
@@ -147,3 +148,20 @@ def test_moving_bodies_of_negligible_mass_are_one_warning(tmp_path: Path) -> Non
     assert [len(each) for each in texts] == [1, 1, 0]
     assert "no link has mass: 3 moving bodies cannot be simulated" in texts[0][0]
     assert "--inertia geometry" in texts[1][0]
+
+
+def test_natural_frequency_is_that_of_the_estimated_inertia(tmp_path: Path) -> None:
+    # A sphere of 1000 kg/m^3 at 0.3 m from the axis: k = (2/5 m r^2 + m d^2) w^2.
+    sphere = f'<collision><origin xyz="0 0.3 0"/>{_SPHERE}</collision>'
+    urdf = _urdf(tmp_path, _WHOLE, sphere)
+    file = tmp_path / "arm.toml"
+    file.write_text('[[joints]]\nmatch = "ab"\nnatural_frequency = 2.0\n')
+    options = ConvertOptions(inertia=InertiaOption.GEOMETRY, simulation=load_settings(file))
+
+    result = convert(urdf, tmp_path / "asset", options)
+
+    mass = 1000.0 * _BALL
+    inertia = 0.4 * mass * 0.1**2 + mass * 0.3**2
+    stiffness = _value(result, "ab", "drive:angular:physics:stiffness")
+    rate = 2 * np.pi * 2.0
+    assert np.rad2deg(stiffness) == pytest.approx(inertia * rate**2, rel=1e-6)
