@@ -15,6 +15,14 @@ from typing import Any
 
 import click
 from rich.console import Console, RenderableType
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.text import Text
 
 from urdf_usd.converter.diagnostics import Diagnostic, group_alike
@@ -138,21 +146,36 @@ def shown_status(text: str) -> Iterator[StatusLine]:
 
 @contextmanager
 def shown_progress(total: int, *, named: bool = False) -> Iterator[Callable[[RobotRecord], None]]:
-    """Show progress of a run on stderr; call the result once per robot."""
-    finished, due = 0, 0.0
+    """Show progress of a run on stderr; call the result once per robot.
+
+    A bar on terminals; otherwise a line every ten seconds, and one for each robot that
+    does not conform.
+    """
+    console, finished, due = stderr(), 0, 0.0
+    bar = Progress(
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}", style="dim"),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    task = bar.add_task("", total=total)
 
     def show(record: RobotRecord) -> None:
         nonlocal finished, due
         finished += 1
         name = f"{record.candidate}/{record.id}" if named else record.id
-        count = f"[{finished:{len(str(total))}}/{total}]"
-        status.show(f"{count} {name}")
+        bar.update(task, advance=1, description=name, refresh=True)
         now = time.monotonic()
         is_due = now >= due or not record.verdict.conforms or finished >= total
-        if is_due and not status.is_shown:
+        if is_due and not console.is_terminal:
             due = now + _PERIOD
+            count = f"[{finished:{len(str(total))}}/{total}]"
             result = "part of a robot" if record.part else record.verdict
-            stderr().print(Text(f"{count} {VERDICTS[record.verdict].sign} {result}: {name}"))
+            console.print(Text(f"{count} {VERDICTS[record.verdict].sign} {result}: {name}"))
 
-    with shown_status(f"[0/{total}]") as status:
+    with bar:
         yield show
