@@ -21,6 +21,7 @@ from pathlib import Path
 import collada
 import numpy as np
 import trimesh
+from lxml import etree
 from msgspec import Struct, structs
 from numpy.typing import NDArray
 
@@ -52,6 +53,8 @@ _IMAGES = re.compile(rb"^comment[ \t]+TextureFile[ \t]+([^\r\n]+)", re.MULTILINE
 # Children of a node of COLLADA that define its surfaces.
 _INSTANCES = frozenset({"instance_controller", "instance_geometry", "instance_node"})
 _SHOWN = (collada.scene.ControllerNode, collada.scene.GeometryNode, collada.scene.Node)
+# Of axes in single precision.
+_AXIS_TOLERANCE = 1e-5
 _ENTITIES = tuple("<!ENTITY".encode(code) for code in ("ascii", "utf-16-le", "utf-16-be"))
 
 _UPRIGHT = np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
@@ -362,6 +365,9 @@ def _read_dae(content: bytes, folder: str) -> LoadedMesh:
     with _reading_by("pycollada"):
         # Surfaces with a material that it cannot read are kept.
         document = collada.Collada(io.BytesIO(content), ignore=[collada.common.DaeError])
+        if _add_images(document.xmlnode.getroot()):
+            completed = io.BytesIO(etree.tostring(document.xmlnode))
+            document = collada.Collada(completed, ignore=[collada.common.DaeError])
         root = document.xmlnode.getroot()
         if next(root.iter("{*}lookat", "{*}skew"), None) is not None:
             raise UnreadMeshError("pycollada misreads <lookat> and <skew>")
@@ -384,6 +390,24 @@ def _read_dae(content: bytes, folder: str) -> LoadedMesh:
         ]
         materials = tuple(dae_material(one.effect, folder) for one in document.materials)
     return structs.replace(_joined(parts), materials=materials)
+
+
+def _add_images(root: etree._Element) -> bool:
+    """Add images that a document names and does not have.
+
+    Without them, pycollada leaves out all that shows a material with such an image.
+    """
+    named = {one.text for one in root.iterfind(".//{*}surface/{*}init_from") if one.text}
+    missing = sorted(named - {one.get("id") for one in root.iter("{*}image")})
+    if not missing or root.find(".//{*}library_effects") is None:
+        return False
+    space = str(root.tag).rpartition("}")[0] + "}"
+    library = root.makeelement(f"{space}library_images")
+    for name in missing:
+        image = etree.SubElement(library, f"{space}image", id=name)
+        etree.SubElement(image, f"{space}init_from").text = name
+    root.insert(1, library)
+    return True
 
 
 def _dae_parts(
@@ -421,6 +445,10 @@ def _require_whole(
     if len(shown) != len(kept):
         message = f"pycollada leaves out parts of node {node.id!r}"
         raise UnreadMeshError(_with_errors(message, document))
+    for one in node.transforms:
+        turns = isinstance(one, collada.scene.RotateTransform) and one.angle
+        if turns and abs(np.linalg.norm([one.x, one.y, one.z]) - 1.0) > _AXIS_TOLERANCE:
+            raise UnreadMeshError("pycollada reads the length of a <rotate> axis as a scale")
 
 
 def _with_errors(message: str, document: collada.Collada) -> str:

@@ -247,6 +247,20 @@ def test_conversion_keeps_materials_exactly(
     assert Grade.FAILS not in {check.grade for check in checks.values()}
 
 
+@pytest.mark.parametrize("number", [1, 2])
+def test_collada_image_that_is_not_there_costs_its_texture_alone(
+    number: int, tmp_path: Path
+) -> None:
+    case = f"dae: collada image that is not there costs its texture alone {number}"
+    checks = _checks(tmp_path, _read(tmp_path, _mesh(tmp_path, case)))
+
+    grades = {check.grade for check in checks.values()}
+    assert checks["visual.texture"].grade is Grade.NOT_COMPARABLE
+    assert "is not found" in checks["visual.texture"].findings[0].message
+    assert checks["visual.area"].grade is Grade.EXACT
+    assert grades == {Grade.EXACT, Grade.NOT_COMPARABLE, Grade.NOT_APPLICABLE}
+
+
 @pytest.mark.parametrize("form", ["GIF", "TIFF", "BMP", "TGA"])
 def test_images_in_other_formats_are_compared_by_pixels(form: str, tmp_path: Path) -> None:
     """With the PNG that the converter makes of them."""

@@ -101,5 +101,7 @@ def test_terminal_shows_how_many_robots_are_finished(monkeypatch: pytest.MonkeyP
     terminal = as_terminal(monkeypatch)
     with shown_progress(12) as show:
         show(samples.robot(Verdict.FAILS, id="arm"))
-        assert terminal.lines() == ["[ 1/12] arm"]
-    assert terminal.lines() == [""]
+        (line,) = terminal.lines()
+        assert " 1/12" in line
+        assert "arm" in line
+    assert "arm" not in terminal.lines()[-1]
