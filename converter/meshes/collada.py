@@ -34,12 +34,10 @@ _Number = TypeVar("_Number", np.float64, np.int32)
 _FLOATS = msgspec.json.Decoder(list[float])
 _COMMAS = bytes.maketrans(b" ", b",")
 # Number of values of each transform.
-_TRANSFORMS = {"matrix": 16, "rotate": 4, "scale": 3, "translate": 3}
+_TRANSFORMS = {"lookat": 9, "matrix": 16, "rotate": 4, "scale": 3, "skew": 7, "translate": 3}
 # Instances can multiply or be cyclic.
 _MOST_NODES = 100_000
-_PRIMITIVES = frozenset({"polylist", "triangles"})
-# In none of 393 files of robots; they change what is shown.
-_UNSUPPORTED = frozenset({"instance_controller", "polygons", "skew", "trifans", "tristrips"})
+_PRIMITIVES = frozenset({"polygons", "polylist", "triangles", "trifans", "tristrips"})
 _WRAPS = {
     "WRAP": mm.Wrap.REPEAT,
     "MIRROR": mm.Wrap.MIRROR,
@@ -53,11 +51,12 @@ _LUMINANCE = (0.212671, 0.715160, 0.072169)
 def read_dae(data: bytes) -> meshes.PolygonMesh:
     """Read all surfaces that the scene of a COLLADA document shows [m].
 
-    Cameras, lights, lines and animations are ignored. Faces stay counter-clockwise under
-    mirroring transforms. For a document without a scene, each geometry is read once.
+    Cameras, lights, lines and animations are ignored, and skins are read in their bind
+    pose. Faces stay counter-clockwise under mirroring transforms. For a document without a
+    scene, each geometry is read once.
 
     Raises:
-        MeshError: The text is not XML, not COLLADA, has skins or strips, or no surface.
+        MeshError: The text is not XML, not COLLADA, has holes or morphs, or no surface.
     """
     root = _parse(data)
     if root.tag != "COLLADA":
@@ -70,8 +69,6 @@ def read_dae(data: bytes) -> meshes.PolygonMesh:
     if not (math.isfinite(metres) and metres > 0):
         raise meshes.MeshError("its <unit> is not a positive number of metres")
     up_axis = (root.findtext("asset/up_axis") or "").strip().upper()
-    for unsupported in root.iter(*_UNSUPPORTED):
-        raise meshes.MeshError(f"<{unsupported.tag}> is not supported; export triangles")
     document = _Document(root)
     parts = document.parts()
     if not parts:
@@ -202,7 +199,7 @@ class _Document:
         # Of equal ids, the first counts.
         targets = {
             f"instance_{tag}": {e.get("id", ""): e for e in reversed(list(self._root.iter(tag)))}
-            for tag in ("geometry", "node")
+            for tag in ("controller", "geometry", "node")
         }
         pending = [(node, np.eye(4)) for node in reversed(scene.findall("node"))]
         for _ in range(_MOST_NODES):
@@ -225,6 +222,16 @@ class _Document:
             if element.tag == "instance_node":
                 pending.append((target, transform))
                 continue
+            if element.tag == "instance_controller":
+                skin = target.find("skin")
+                target = targets["instance_geometry"].get(_target(skin, "source"))
+                if target is None:
+                    raise meshes.MeshError(f"controller {url!r} is no skin of a geometry")
+                shape = skin.find("bind_shape_matrix")
+                if shape is not None:
+                    bound = _numbers(shape).astype(np.float32).reshape(4, 4)
+                    with np.errstate(all="ignore"):
+                        transform = transform @ bound
             bindings = element.iter("instance_material")
             yield target, transform, {b.get("symbol", ""): _target(b, "target") for b in bindings}
         raise meshes.MeshError("its instances exceed the limit")
@@ -252,6 +259,9 @@ class _Document:
                     matrix[:3, 3] = numbers
                 case "scale":
                     matrix[range(3), range(3)] = numbers
+                case "lookat" | "skew":
+                    # Of cameras. A surface below is refused, as its points are not finite.
+                    matrix[:] = math.nan
                 case _:
                     length = math.hypot(*numbers[:3].tolist())
                     if length:
@@ -301,13 +311,7 @@ class _Document:
             raise meshes.MeshError("it has no vertices")
         for key, source in shared.items():
             sources.setdefault(key, (source, vertex))
-        rows = _rows(element.find("p"), max(int(place) for _, place in inputs) + 1)
-        if element.tag == "polylist":
-            counts = _rows(element.find("vcount"), 1).reshape(-1)
-        elif len(rows) % 3:
-            raise meshes.MeshError("its last triangle is incomplete")
-        else:
-            counts = np.full(len(rows) // 3, 3, np.int32)
+        counts, rows = _polygons(element, max(int(place) for _, place in inputs) + 1)
         columns = np.ascontiguousarray(rows.T)
         meshes.check_indices(len(points), counts, columns[vertex])
 
@@ -377,6 +381,33 @@ def _positions(mesh: Element, name: str) -> meshes.Matrix:
     # Overflow to infinity is refused later.
     with np.errstate(over="ignore"):
         return numbers.astype(np.float32).astype(np.float64).reshape(-1, 3)
+
+
+def _polygons(element: Element, width: int) -> tuple[meshes.Integers, NDArray[np.int32]]:
+    """Return the numbers of corners of polygons, and indices, one row per corner."""
+    if element.find("ph") is not None:
+        raise meshes.MeshError("it has polygons with holes")
+    outlines = [_rows(outline, width) for outline in element.findall("p")]
+    rows = np.concatenate([np.empty((0, width), np.int32), *outlines])
+    if element.tag == "polylist":
+        return _rows(element.find("vcount"), 1).reshape(-1), rows
+    if element.tag == "polygons":
+        return np.array([*map(len, outlines)], np.int32), rows
+    if element.tag != "triangles":
+        triangles = [np.empty((0, 3, width), np.int32)]
+        for outline in outlines:
+            hub = outline[:-2]
+            if element.tag == "trifans":
+                hub = np.broadcast_to(outline[:1], hub.shape)
+            strip = np.stack([hub, outline[1:-1], outline[2:]], axis=1)
+            if element.tag == "tristrips":
+                # Every other triangle has the opposite orientation.
+                strip[1::2] = strip[1::2, [1, 0, 2]]
+            triangles.append(strip)
+        rows = np.concatenate(triangles).reshape(-1, width)
+    if len(rows) % 3:
+        raise meshes.MeshError("its last triangle is incomplete")
+    return np.full(len(rows) // 3, 3, np.int32), rows
 
 
 def _rows(element: Element | None, width: int) -> NDArray[np.int32]:
