@@ -1,8 +1,9 @@
 """The folder of a run: its lock, and the results in it that are still valid.
 
 A run keeps ``.urdf-usd-run`` there, with ``lock``, which the operating system releases when the
-process ends, and ``robots/<place>.json`` of each finished robot. What a run writes belongs to it:
-its folders, and its files beside them, are removed by the next run, but for robots that it resumes.
+process ends, and ``robots/<place>.json`` of each of its robots, which is empty until the robot is
+finished. The next run removes the files of these robots, but for those that it resumes, and
+the report on them; no others.
 
 A resumed run keeps a result if the hash of everything that determines it is that of the record: the
 contents of the files that the robot was read from, the options, the engines, the converter, the
@@ -51,9 +52,10 @@ from urdf_usd.reports.records.results import read_record, record_path, timing_pa
 from urdf_usd.reports.records.scene import scene_path
 
 STATE = ".urdf-usd-run"
+_PAGES = ("index.html", "scripts/pages.js", "scripts/viewer.js")
 _REPORTS = (
     *("summary.json", "summary.md", "junit.xml", "findings.sarif", "badge.svg", "badge.json"),
-    *("index.html", "history.html", "history.json", "suite.html"),
+    *("history.html", "history.json", "suite.html", *_PAGES),
 )
 _FOLDERS = (
     *("results", "assets", "expanded", "scenes", "timings"),
@@ -101,8 +103,9 @@ class RunFolder(Struct, frozen=True):
         write_atomically(self._state(place), msgspec.json.encode(finished))
 
     def remove(self, place: str) -> None:
-        for file in (*self._files(place), self._state(place)):
-            file.unlink(missing_ok=True)
+        # First, so that no file is taken for intact that will be gone.
+        write_atomically(self._state(place), b"")
+        _remove_files(self._files(place))
         shutil.rmtree(self.path / "assets" / place, ignore_errors=True)
 
     def _hashes(self, place: str) -> dict[str, str]:
@@ -139,7 +142,7 @@ def claim_run_folder(
         raise RunFolderError(
             f"{shown}: the name of the folder is not UTF-8; choose another"
         ) from None
-    folder = RunFolder(out)
+    folder, states = RunFolder(out), out / STATE / "robots"
     names = sorted(entry.name for entry in out.iterdir()) if out.exists() else []
     if names and STATE not in names:
         more = ", …" if len(names) > _SHOWN else ""
@@ -150,18 +153,14 @@ def claim_run_folder(
     (out / STATE).mkdir(parents=True, exist_ok=True)
     with (out / STATE / "lock").open("a+b") as file:
         _lock(file, out)
-        intact = set()
         for place in places if resume else ():
             if finished := folder.finished(place):
                 folder.kept[place] = finished
-                intact |= {*finished.files, f"{STATE}/robots/{place}.json"}
-        for name in (*_FOLDERS, f"{STATE}/robots"):
-            for path in (out / name).rglob("*"):
-                is_folder = path.is_dir() and not path.is_symlink()
-                if not is_folder and path.relative_to(out).as_posix() not in intact:
-                    path.unlink()
-        for name in _REPORTS:
-            (out / name).unlink(missing_ok=True)
+        former = {p.relative_to(states).with_suffix("").as_posix() for p in states.rglob("*.json")}
+        _remove_files(out / name for name in _report_files(former))
+        for place in {*former, *places} - {*folder.kept}:
+            folder.remove(place)
+        _remove_files(states / f"{place}.json" for place in former - {*places})
         _remove_scraps(out)
         try:
             yield folder
@@ -191,6 +190,22 @@ def _lock(file: IO[bytes], out: Path) -> None:
 def expansion_path(out: Path, place: str) -> Path:
     """Return the path of the URDF that a xacro file expands to."""
     return out / "expanded" / f"{place}.urdf"
+
+
+def _report_files(places: Iterable[str]) -> Iterator[str]:
+    """Yield the files of the report on robots, whether they exist or not."""
+    yield from _REPORTS
+    for place in places:
+        name, _, robot = place.rpartition("/")
+        folder = f"converters/{name}/" if name else ""
+        yield from (f"suite/{robot}.urdf", f"suite/{robot}.json", f"{folder}robots/{robot}.html")
+        yield from (f"{folder}{page}" for page in _PAGES)
+
+
+def _remove_files(paths: Iterable[Path]) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)
+        path.with_name(f".{path.name}.part").unlink(missing_ok=True)
 
 
 def hash_file(path: Path) -> str:

@@ -45,13 +45,14 @@ def _left(out: Path) -> set[str]:
     return {name for name in tree(out) if not name.startswith(".urdf-usd-run")}
 
 
-def test_new_run_removes_its_folders_and_reports(out: Path, tmp_path: Path) -> None:
+def test_new_run_removes_the_files_of_the_former_one_alone(out: Path, tmp_path: Path) -> None:
     _write(tmp_path, "elsewhere/mine.txt")
     (out / "assets" / "arm" / "link").symlink_to(tmp_path / "elsewhere")
-    _write(out, "notes.txt")
+    mine = {"notes.txt", "results/mine.json", "robots/arm.png", "assets/mine/robot.usda"}
+    _write(out, *mine)
     with claim_run_folder(out, ("hand",)) as folder:
         assert not any(map(folder.finished, _PLACES))
-        assert _left(out) == {"notes.txt"}
+        assert _left(out) == mine
         assert not (out / "expanded").exists()
     assert (tmp_path / "elsewhere" / "mine.txt").is_file()
 
