@@ -393,10 +393,20 @@ class _Resolver:
         links = {link.name for link in robot.links}
         named = [(pair, self._file.location("filters", "pairs")) for pair in filters.pairs]
         if filters.srdf is not None:
-            for element in self._srdf(filters.srdf).children:
+            elements = self._srdf(filters.srdf).children
+            ends = [tuple(e.get(key) or "" for key in ("link1", "link2", "link")) for e in elements]
+            pairs_of = list(zip(elements, ends, strict=True))
+            enabled = {frozenset(end[:2]) for e, end in pairs_of if e.tag == "enable_collisions"}
+            for element, (one, other, alone) in pairs_of:
                 if element.tag == "disable_collisions":
-                    one, other = (element.get(key) or "" for key in ("link1", "link2"))
                     named.append(((one, other), element.location))
+                elif element.tag == "disable_default_collisions":
+                    # A link that collides with those alone that an element enables.
+                    named += [
+                        ((alone, link), element.location)
+                        for link in sorted(links - {alone})
+                        if frozenset((alone, link)) not in enabled
+                    ]
         pairs = [(joint.parent, joint.child) for joint in robot.joints if filters.parent_child]
         missing = dict[str, Location]()
         for pair, location in named:
