@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from msgspec import structs
 
@@ -26,21 +26,20 @@ from urdf_usd.converter.urdf.grammar import Node, Version
 from urdf_usd.converter.urdf.xml import Element
 
 Notes = list[Diagnostic]
+Files = Mapping[str, str | None]  # paths of files by URI
+Links = tuple[m.Link, ...]
+Joints = tuple[m.Joint, ...]
 _Part = TypeVar("_Part", m.Link, m.Joint)
 
 # Links
 
-_PRIMITIVES = {g.BOX: m.Box, g.SPHERE: m.Sphere, g.CYLINDER: m.Cylinder, g.CAPSULE: m.Capsule}
+PRIMITIVES = {g.BOX: m.Box, g.SPHERE: m.Sphere, g.CYLINDER: m.Cylinder, g.CAPSULE: m.Capsule}
 
 
 def build_link(
-    node: Node,
-    version: Version,
-    files: Mapping[str, str | None],
-    materials: Mapping[int, m.Material],
-    notes: Notes,
+    node: Node, version: Version, files: Files, materials: Mapping[int, m.Material], notes: Notes
 ) -> m.Link:
-    """Build a link, with paths of files by URI and materials by the id of their node."""
+    """Build a link, with materials by the id of their node."""
     name = node[g.NAME]
     inertial = node.first(g.INERTIAL)
     built = _build_inertial(inertial, name, notes) if inertial else None
@@ -68,7 +67,6 @@ def _build_inertial(node: Node, link: str, notes: Notes) -> m.Inertial:
     origin = _build_origin(node, notes)
     mass, inertia = node.first(g.MASS), node.first(g.INERTIA)
     value = mass[g.MASS_VALUE] if mass else 0.0
-    tensor: m.Vec6 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     if mass is None:
         message = f"inertial of link {link!r} has no <mass>; read as massless"
         notes.append(Diagnostic("mass-missing", message, node.location))
@@ -77,15 +75,11 @@ def _build_inertial(node: Node, link: str, notes: Notes) -> m.Inertial:
     if inertia is None:
         message = f"inertial of link {link!r} has no <inertia>; read as zero"
         notes.append(Diagnostic("inertia-missing", message, node.location))
-    else:
-        xx, xy, xz, yy, yz, zz = inertia.values
-        tensor = (xx, xy, xz, yy, yz, zz)
-    return m.Inertial(value, origin, tensor, node.location)
+    xx, xy, xz, yy, yz, zz = inertia.values if inertia else (0.0,) * 6
+    return m.Inertial(value, origin, (xx, xy, xz, yy, yz, zz), node.location)
 
 
-def _build_geometry(
-    node: Node, link: str, files: Mapping[str, str | None], notes: Notes
-) -> m.Geometry | None:
+def _build_geometry(node: Node, link: str, files: Files, notes: Notes) -> m.Geometry | None:
     """Build the geometry of a visual or collision; None if it is invalid."""
     subject = f"a {node.type.tag} of link {link!r}"
     geometry = node.first(g.GEOMETRY)
@@ -103,7 +97,7 @@ def _build_geometry(
         uri, lengths = shape.values
         built, valid = m.MeshFile(uri, files[uri], lengths), all(lengths)
     else:
-        built = _PRIMITIVES[shape.type](*shape.values)
+        built = PRIMITIVES[shape.type](*shape.values)
         lengths = shape[g.SIZE] if shape.type is g.BOX else shape.values
         if shape.type is g.CAPSULE:
             # A capsule of length zero is a sphere: valid, unlike a flat cylinder.
@@ -120,9 +114,7 @@ def _build_geometry(
 # Materials
 
 
-def build_materials(
-    robot: Node, files: Mapping[str, str | None], notes: Notes
-) -> Mapping[int, m.Material]:
+def build_materials(robot: Node, files: Files, notes: Notes) -> Mapping[int, m.Material]:
     """Build all materials of a robot, by the id of the node of ``<material>``."""
     # Definitions in the robot first: they take precedence for references.
     local = [node for link in robot.all(g.LINK) for node in link.descendants(g.MATERIAL)]
@@ -140,10 +132,10 @@ def build_materials(
     undefined: dict[str, list[Location]] = {}
     built = {}
     for material, node in written:
-        if not _defines(material) and material.name is not None and material.name not in defined:
-            undefined.setdefault(material.name, []).append(node.location)
         own = _defines(material)
         built[id(node)] = material if own else defined.get(material.name, material)
+        if not own and material.name is not None and material.name not in defined:
+            undefined.setdefault(material.name, []).append(node.location)
     for name, places in undefined.items():
         message = f"no <material name={name!r}> has rgba or a texture (used {times(len(places))})"
         notes.append(Diagnostic("material-undefined", message, places[0]))
@@ -154,7 +146,7 @@ def _defines(material: m.Material) -> bool:
     return material.rgba is not None or material.texture_uri is not None
 
 
-def _build_material(node: Node, files: Mapping[str, str | None], notes: Notes) -> m.Material:
+def _build_material(node: Node, files: Files, notes: Notes) -> m.Material:
     color, texture = node.first(g.COLOR), node.first(g.TEXTURE)
     rgba = color[g.RGBA] if color else None
     if color and rgba and not all(0.0 <= component <= 1.0 for component in rgba):
@@ -218,12 +210,16 @@ def normalise(vector: tuple[float, ...]) -> tuple[float, ...] | None:
 
 # Joints
 
-_KINDS = (
-    *(m.Revolute, m.Prismatic, m.Continuous, m.Planar),
-    *(m.Fixed, m.Floating, m.Spherical),
-)
-_TYPES: Mapping[str, Any] = {kind.__name__.lower(): kind for kind in _KINDS}
 _LIMITED, _DIRECTED = m.Revolute | m.Prismatic, m.Continuous | m.Planar
+_KINDS = (*get_args(_LIMITED | _DIRECTED), m.Fixed, m.Floating, m.Spherical)
+_TYPES: Mapping[str, Any] = {kind.__name__.lower(): kind for kind in _KINDS}
+# Fields of a joint whose own fields are the attributes of an element, in the order of the grammar.
+JOINT_PARTS: Mapping[str, tuple[g.ElementType, Any]] = {
+    "dynamics": (g.DYNAMICS, m.Dynamics),
+    "mimic": (g.MIMIC, m.Mimic),
+    "safety": (g.SAFETY_CONTROLLER, m.SafetyController),
+    "calibration": (g.CALIBRATION, m.Calibration),
+}
 _BOUNDS_REQUIRED = (1, 2)
 
 
@@ -233,13 +229,10 @@ def build_joint(node: Node, version: Version, notes: Notes) -> m.Joint:
     origin = _build_origin(node, notes)
     kind = _build_kind(node, version, notes)
     limit = node.first_or_default(g.LIMIT)
-    _, _, effort, velocity, acceleration, deceleration, jerk = limit.values
-    dynamics, mimic = node.first(g.DYNAMICS), node.first(g.MIMIC)
-    safety, calibration = node.first(g.SAFETY_CONTROLLER), node.first(g.CALIBRATION)
     if not isinstance(kind, m.Fixed):
         # No schema of a simulator gets negative magnitudes.
         checked = [(limit, a, "joint-rating-negative") for a in (g.EFFORT, g.VELOCITY)]
-        if dynamics:
+        if dynamics := node.first(g.DYNAMICS):
             checked += [(dynamics, a, "dynamics-negative") for a in (g.DAMPING, g.FRICTION)]
         for part, attribute, rule in checked:
             value = part[attribute]
@@ -255,21 +248,17 @@ def build_joint(node: Node, version: Version, notes: Notes) -> m.Joint:
         idle += _written(axis, g.AXIS_XYZ)
     if node.first(g.LIMIT) and not isinstance(kind, _LIMITED):
         idle += _written(limit, g.LOWER, g.UPPER)
+    fields: dict[str, Any] = {rate.name: limit[rate] for rate in g.RATES}
+    for field, (element_type, build) in JOINT_PARTS.items():
+        if found := node.first(element_type):
+            fields[field] = build(*found.values)
     return m.Joint(
         name=node[g.NAME],
         parent=parent[g.LINK_NAME] if parent else "",
         child=child[g.LINK_NAME] if child else "",
         kind=kind,
         origin=origin,
-        effort=effort,
-        velocity=velocity,
-        acceleration=acceleration,
-        deceleration=deceleration,
-        jerk=jerk,
-        dynamics=m.Dynamics(*dynamics.values) if dynamics else None,
-        mimic=m.Mimic(*mimic.values) if mimic else None,
-        safety=m.SafetyController(*safety.values) if safety else None,
-        calibration=m.Calibration(*calibration.values) if calibration else None,
+        **fields,
         dont_collapse=node[g.DONT_COLLAPSE],
         location=node.location,
         custom=_collect_custom(node, version) + m.Custom(idle),
@@ -337,7 +326,7 @@ def _build_range(node: Node, version: Version, notes: Notes) -> m.Range:
     return m.Range(lower, upper)
 
 
-def drop_broken_mimics(joints: tuple[m.Joint, ...], notes: Notes) -> tuple[m.Joint, ...]:
+def drop_broken_mimics(joints: Joints, notes: Notes) -> Joints:
     """Drop invalid couplings; chains of couplings are kept."""
     named = {joint.name: joint for joint in joints}
     leaders: dict[str, str] = {}
@@ -367,9 +356,7 @@ def drop_broken_mimics(joints: tuple[m.Joint, ...], notes: Notes) -> tuple[m.Joi
     return tuple(kept)
 
 
-def define_world(
-    joints: tuple[m.Joint, ...], links: tuple[m.Link, ...], notes: Notes
-) -> tuple[m.Link, ...]:
+def define_world(joints: Joints, links: Links, notes: Notes) -> Links:
     """Add the link ``world`` if it is the parent of joints but not defined.
 
     Robots for Drake, where ``world`` is predefined, do not define it. If the child of
@@ -386,20 +373,19 @@ def define_world(
     return (m.Link(m.WORLD_LINK, location=tied[0].location), *links)
 
 
-def drop_dangling(
-    joints: tuple[m.Joint, ...], links: tuple[m.Link, ...], notes: Notes
-) -> tuple[m.Joint, ...]:
+def drop_dangling(joints: Joints, links: Links, notes: Notes) -> Joints:
     """Drop joints that refer to a link that is not defined; their children become roots."""
     defined = {link.name for link in links}
     kept = []
     for joint in joints:
         ends = {"parent": joint.parent, "child": joint.child}
         undefined = [f"{r} link {n!r}" for r, n in ends.items() if n and n not in defined]
-        if not undefined:
+        if undefined:
+            what = f"refers to undefined {' and '.join(undefined)}; the joint is omitted"
+            message = f"joint {joint.name!r} {what}"
+            notes.append(Diagnostic("joint-dangling", message, joint.location))
+        else:
             kept.append(joint)
-            continue
-        what = f"refers to undefined {' and '.join(undefined)}; the joint is omitted"
-        notes.append(Diagnostic("joint-dangling", f"joint {joint.name!r} {what}", joint.location))
     return tuple(kept)
 
 
@@ -415,7 +401,7 @@ def _collect_custom(node: Node, version: Version, within: tuple[str, ...] = ()) 
     """Return the custom data of an owner; attributes of newer versions are custom data."""
     attributes: list[m.CustomAttribute] = []
     elements: list[m.CustomElement] = []
-    for inner, place in ((node, within), *_inner(node, within)):
+    for inner, place in _owned(node, within):
         if inner.element:
             known = [a.name for a in inner.type.attributes if a.since <= version]
             attributes += [
@@ -431,13 +417,12 @@ def _collect_custom(node: Node, version: Version, within: tuple[str, ...] = ()) 
     return m.Custom(tuple(attributes), tuple(elements))
 
 
-def _inner(node: Node, within: tuple[str, ...]) -> Iterator[tuple[Node, tuple[str, ...]]]:
-    """Yield the nodes below that are no owners, with the tags that enclose their data."""
+def _owned(node: Node, within: tuple[str, ...]) -> Iterator[tuple[Node, tuple[str, ...]]]:
+    """Yield a node and those below that are no owners, with the tags that enclose their data."""
+    yield node, within
     for child in node.children if node.type is not g.ROBOT else ():
         if child.type not in _OWNERS:
-            place = (*within, child.type.tag)
-            yield child, place
-            yield from _inner(child, place)
+            yield from _owned(child, (*within, child.type.tag))
 
 
 def collect_robot_custom(node: Node, version: Version) -> m.Custom:

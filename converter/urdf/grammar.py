@@ -42,8 +42,8 @@ class Kind(Struct, frozen=True):
             return text if text.strip() else None, ()
         values, flaws = read_decimals(text, self.count)
         if values is None:
-            one = "is not a decimal number"
-            what = one if self.count == 1 else f"does not hold {self.count} decimal numbers"
+            several = f"does not hold {self.count} decimal numbers"
+            what = "is not a decimal number" if self.count == 1 else several
             return None, (("number-invalid", what),)
         if not all(math.isfinite(value) or value == self.infinity for value in values):
             return None, (("number-nonfinite", "is not finite"),)
@@ -161,13 +161,12 @@ ORIGIN = ElementType("origin", (XYZ, RPY, QUAT_XYZW))
 MASS_VALUE = _required_number("value", "kg")
 MASS = ElementType("mass", (MASS_VALUE,))
 # Products of inertia are often left out of hand-written files; Bullet reads those.
+_MOMENTS = ("ixx", "iyy", "izz")
 INERTIA = ElementType(
     "inertia",
     tuple(
-        AttributeType(name, NUMBER, default, required=default > 0.0, unit="kg m^2")
-        for name, default in zip(
-            ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0), strict=True
-        )
+        AttributeType(name, NUMBER, float(name in _MOMENTS), name in _MOMENTS, unit="kg m^2")
+        for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
     ),
 )
 _PARTS = (Child(ORIGIN), Child(MASS), Child(INERTIA))
@@ -228,8 +227,8 @@ VELOCITY = _number("velocity", "rad/s or m/s", math.inf)
 ACCELERATION = _number("acceleration", "rad/s^2 or m/s^2", math.inf, since=(1, 2))
 DECELERATION = _number("deceleration", "rad/s^2 or m/s^2", math.inf, since=(1, 2))
 JERK = _number("jerk", "rad/s^3 or m/s^3", math.inf, since=(1, 2))
-_RATES = (EFFORT, VELOCITY, ACCELERATION, DECELERATION, JERK)
-LIMIT = ElementType("limit", (LOWER, UPPER, *_RATES))
+RATES = (EFFORT, VELOCITY, ACCELERATION, DECELERATION, JERK)
+LIMIT = ElementType("limit", (LOWER, UPPER, *RATES))
 DAMPING = _number("damping", "N m s/rad or N s/m")
 FRICTION = _number("friction", "N m or N")
 DYNAMICS = ElementType("dynamics", (DAMPING, FRICTION))
@@ -285,15 +284,12 @@ class Node(Struct, frozen=True):
         """Return the first child of one type."""
         return next((child for child in self.children if child.type is element_type), None)
 
-    def descendants(self, element_type: ElementType) -> tuple[Node, ...]:
-        """Return all nodes of one type below, in document order."""
-        found: list[Node] = []
+    def descendants(self, element_type: ElementType) -> Iterator[Node]:
+        """Yield all nodes of one type below, in document order."""
         for child in self.children:
             if child.type is element_type:
-                found.append(child)
-            if child.children:
-                found += child.descendants(element_type)
-        return tuple(found)
+                yield child
+            yield from child.descendants(element_type)
 
     def first_or_default(self, element_type: ElementType) -> Node:
         """Return the first child of one type, or a node of defaults."""
@@ -306,12 +302,10 @@ def read(
     element: Element, element_type: ElementType, version: Version, notes: list[Diagnostic]
 ) -> Node:
     """Parse an element and its children."""
-    texts = dict(element.attributes)
+    written = {name for name, _ in element.attributes}
     values = {
-        attribute.name: _read_attribute(
-            element, attribute, texts.get(attribute.name), version, notes
-        )
-        if attribute.required or attribute.name in texts
+        attribute.name: _read_attribute(element, attribute, version, notes)
+        if attribute.required or attribute.name in written
         else attribute.default
         for attribute in element_type.attributes
     }
@@ -346,7 +340,7 @@ def read(
     return Node(
         element_type,
         values,
-        frozenset(values.keys() & texts.keys()),
+        frozenset(values.keys() & written),
         tuple(children),
         element.location,
         frozenset(left_out),
@@ -355,12 +349,9 @@ def read(
 
 
 def _read_attribute(
-    element: Element,
-    attribute: AttributeType[Any],
-    text: str | None,
-    version: Version,
-    notes: list[Diagnostic],
+    element: Element, attribute: AttributeType[Any], version: Version, notes: list[Diagnostic]
 ) -> Any:  # noqa: ANN401  of any attribute
+    text = element.get(attribute.name)
     value, flaws = (None, ()) if text is None else attribute.kind.read(text)
     used = attribute.default if value is None else value
     if value is not None and not flaws and version >= attribute.since:
@@ -372,15 +363,14 @@ def _read_attribute(
         notes.append(Diagnostic("attribute-version", message, place))
         return attribute.default
     for flaw, what in flaws:
-        no_default = flaw == "number-invalid" and attribute.required
-        rule = "number-required" if no_default else flaw
+        rule = "number-required" if flaw == "number-invalid" and attribute.required else flaw
         message = f"{subject} {what}: {truncate(repr(text))}"
         if RULES[rule].severity is not Severity.ERROR:
             message += f"; {_use(used)}"
         notes.append(Diagnostic(rule, message, place))
     if attribute.required and value is None and not flaws:
-        has_none = f"{describe(element)} has no {attribute.name}"
-        message = has_none if text is None else f"{subject} is empty"
+        absent = f"{describe(element)} has no {attribute.name}"
+        message = absent if text is None else f"{subject} is empty"
         notes.append(Diagnostic("attribute-missing", message, place))
     return used
 
@@ -394,16 +384,14 @@ def _use(value: object) -> str:
 
 
 def walk(
-    element: Element, element_type: ElementType
+    element: Element, element_type: ElementType | None
 ) -> Iterator[tuple[Element, ElementType | None]]:
     """Yield an element and its descendants with their types.
 
     Elements that are not in the grammar have the type None; their children are skipped.
     """
-    pending: list[tuple[Element, ElementType | None]] = [(element, element_type)]
-    while pending:
-        one, one_type = pending.pop()
-        yield one, one_type
-        for inner in reversed(one.children) if one_type else ():
-            child = one_type.child(inner.tag) if one_type else None
-            pending.append((inner, child.type if child else None))
+    yield element, element_type
+    if element_type:
+        for inner in element.children:
+            child = element_type.child(inner.tag)
+            yield from walk(inner, child.type if child else None)

@@ -31,7 +31,7 @@ from urdf_usd.converter.urdf import build
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.uris import FileResolver
 from urdf_usd.converter.urdf.xacro import SUFFIX, Expansion, expand, is_xacro
-from urdf_usd.converter.urdf.xml import Element, describe, load, parse_markup
+from urdf_usd.converter.urdf.xml import Element, describe, fatal, load, parse_markup
 
 _VERSION = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?", re.ASCII)
 _FIRST_VERSION = (1, 0)
@@ -109,20 +109,19 @@ def _robot(
 ) -> Robot:
     if root.tag != g.ROBOT.tag:
         message = f"the root element is {describe(root)}, not <robot>"
-        raise SourceError((Diagnostic("root-element", message, root.location),))
+        raise fatal("root-element", message, root.location)
     # https://github.com/bulletphysics/bullet3, data/torus_deform.urdf
     body = next((child for child in root.children if child.tag == "deformable"), None)
     if body and not _has_links(root):
         message = f"{describe(body)} is a deformable body, which is not supported"
-        raise SourceError((Diagnostic("robot-deformable", message, body.location),))
+        raise fatal("robot-deformable", message, body.location)
     version = _read_version(root, notes)
     root = _without_repeats(root, notes)
     node = g.read(root, g.ROBOT, version, notes)
     _note_elements(root, version, notes)
-    meshes = _resolve(node, g.MESH, "mesh-missing", resolver, notes)
-    images = _resolve(node, g.TEXTURE, "texture-missing", resolver, notes)
-    materials = build.build_materials(node, images, notes)
-    links = tuple(build.build_link(n, version, meshes, materials, notes) for n in node.all(g.LINK))
+    files = _resolve(node, resolver, notes)
+    materials = build.build_materials(node, files, notes)
+    links = tuple(build.build_link(n, version, files, materials, notes) for n in node.all(g.LINK))
     joints = tuple(build.build_joint(joint, version, notes) for joint in node.all(g.JOINT))
     links = build.define_world(joints, links, notes)
     joints = build.drop_dangling(joints, links, notes)
@@ -170,13 +169,14 @@ def _without_repeats(root: Element, notes: list[Diagnostic]) -> Element:
     first: dict[str, Location] = {}
     kept = []
     for element in root.children:
+        place = element.location
         if element.tag in (g.LINK.tag, g.JOINT.tag) and names[element.tag, element.get("name")] > 1:
-            place = first.setdefault(str(_content(element)), element.location)
-            if place is not element.location:
-                message = f"{describe(element)} is written as in line {place.line}; one is kept"
-                notes.append(Diagnostic("part-repeated", message, element.location))
-                continue
-        kept.append(element)
+            place = first.setdefault(str(_content(element)), place)
+        if place is element.location:
+            kept.append(element)
+        else:
+            message = f"{describe(element)} is written as in line {place.line}; one is kept"
+            notes.append(Diagnostic("part-repeated", message, element.location))
     return structs.replace(root, children=tuple(kept))
 
 
@@ -218,23 +218,21 @@ def _note_elements(root: Element, version: g.Version, notes: list[Diagnostic]) -
 
 
 def _resolve(
-    robot: g.Node,
-    element_type: g.ElementType,
-    missing: str,
-    resolver: FileResolver,
-    notes: list[Diagnostic],
+    robot: g.Node, resolver: FileResolver, notes: list[Diagnostic]
 ) -> Mapping[str, str | None]:
-    """Resolve the file references of one type of element, each once."""
-    nodes = [node for node in robot.descendants(element_type) if node[g.FILENAME]]
-    uses = Counter(node[g.FILENAME] for node in nodes)
-    first = {node[g.FILENAME]: node.location for node in reversed(nodes)}
+    """Resolve the file references of meshes and textures, each once."""
+    uses: dict[tuple[str, str], list[Location]] = {}
+    for element_type in (g.MESH, g.TEXTURE):
+        for node in robot.descendants(element_type):
+            if uri := node[g.FILENAME]:
+                uses.setdefault((element_type.tag, uri), []).append(node.location)
     paths: dict[str, str | None] = {}
-    for uri, count in uses.items():
+    for (tag, uri), places in uses.items():
         found = resolver.find(uri)
         paths[uri] = str(found.path) if found else None
         if found is None:
             remote = uri.lower().startswith(("http://", "https://", "ftp://"))
-            problems = {missing: "is not downloaded" if remote else "is not found"}
+            problems = {f"{tag}-missing": "is not downloaded" if remote else "is not found"}
         else:
             problems = {
                 "file-reference": f"is read as {found.read_as!r}" if found.read_as else "",
@@ -243,8 +241,8 @@ def _resolve(
             }
         for rule, what in problems.items():
             if what:
-                message = f"{uri!r} {what} (used {times(count)})"
-                notes.append(Diagnostic(rule, message, first[uri]))
+                message = f"{uri!r} {what} (used {times(len(places))})"
+                notes.append(Diagnostic(rule, message, places[0]))
     return paths
 
 
@@ -266,11 +264,8 @@ def read_markup(
 ) -> Markup:
     """Read the elements of a file; xacro is expanded first.
 
-    A file that contains xacro but is not named so is expanded if that is possible.
-    Otherwise its elements are returned as they are: other URDF parsers ignore unknown
-    elements.
-
-    Locations of expanded elements are those in the xacro files.
+    A file that contains xacro but is not named so is expanded if that is possible. Otherwise
+    its elements are returned as they are: other URDF parsers ignore unknown elements.
 
     Raises:
         SourceError: It cannot be read, expanded or parsed as XML.
@@ -311,15 +306,13 @@ def read_markup(
         tags = {c.tag.removeprefix("xacro:") for c in root.children if _is_xacro(c)}
         if root.tag == g.ROBOT.tag and tags & _DEFINITIONS and tags <= {*_DEFINITIONS, "include"}:
             message = "part of another file: it only defines macros, properties or arguments"
-            raise SourceError((Diagnostic("xacro-part", message, root.location),))
+            raise fatal("xacro-part", message, root.location)
     return Markup(expanded, expansion)
 
 
 def _expanded(expansion: Expansion, file: str, notes: list[Diagnostic]) -> Element:
     """Return the elements of an expansion, with locations in the xacro files."""
     notes.extend(expansion.diagnostics)
-    # Locations in the expanded text are named as such.
-    root = parse_markup(expansion.text.encode(), f"expansion of {file}", notes)
     origins = iter(expansion.origins)
 
     def relocated(element: Element) -> Element:
@@ -327,7 +320,8 @@ def _expanded(expansion: Expansion, file: str, notes: list[Diagnostic]) -> Eleme
         children = tuple(map(relocated, element.children))
         return structs.replace(element, location=place, children=children)
 
-    return relocated(root)
+    # Locations in the expanded text are named as such.
+    return relocated(parse_markup(expansion.text.encode(), f"expansion of {file}", notes))
 
 
 def _xacro_uses(root: Element) -> Iterator[tuple[str, str, Location]]:
@@ -358,11 +352,7 @@ def standalone_urdf(
     arguments: Mapping[str, str],
     environment: Collection[str] = (),
 ) -> bytes:
-    """Expand a xacro file to a URDF that does not depend on its folder.
-
-    Raises:
-        SourceError: It cannot be expanded.
-    """
+    """Expand a xacro file to a URDF that does not depend on its folder; errors as of it."""
     expansion = expand(file, packages, arguments, environment=environment)
     # Reports XML errors with locations in the xacro file.
     _expanded(expansion, file, [])

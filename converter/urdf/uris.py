@@ -1,8 +1,5 @@
 """File references of a URDF, and ROS packages.
 
-Candidates follow from the reference, the path of the URDF and the packages; file names
-are not searched for.
-
 The robot's own folders are the URDF's folder, the package and the repository around it
 (otherwise the parent folder), the packages given by the user, those of the ROS
 environment, and neighbouring packages that are referred to by name. A file elsewhere,
@@ -78,11 +75,7 @@ class FileResolver:
 
     def package(self, name: str) -> Path | None:
         """Find the folder of a package, in the order of :meth:`find`."""
-        if name in self._packages:
-            folders = iter((Path(self._packages[name]),))
-        else:
-            folders = chain(self._in_environment(name), self._around(name))
-        found = (folder for folder in folders if name and folder.is_dir())
+        found = (folder for folder in self._folders(name) if name and folder.is_dir())
         return next(map(_normalised, found), None)
 
     def owns(self, path: Path, named: Iterable[str] = ()) -> bool:
@@ -90,57 +83,49 @@ class FileResolver:
 
         Those of packages that its reference names may be among them.
         """
-        real = os.path.realpath(path)
-        folders = chain.from_iterable(map(self._around, named))
-        packages = (path_prefix(folder) for folder in filter(is_package, folders))
-        # Resolved lazily: most files are in the folders around the URDF.
-        return (
-            any(map(real.startswith, self._near))
-            or any(map(real.startswith, self._given))
-            or any(map(real.startswith, packages))
-        )
-
-    @cached_property
-    def _near(self) -> tuple[str, ...]:
-        """Prefixes of the files around the URDF."""
-        package = next(filter(is_package, self._ancestors), None)
-        repository = next(filter(is_repository, self._ancestors), None)
-        around = [folder for folder in (package, repository) if folder]
         folder = self._ancestors[0]
-        return tuple(map(path_prefix, (folder, *(around or [folder.parent]))))
-
-    @cached_property
-    def _given(self) -> tuple[str, ...]:
-        """Prefixes of the files in packages that were given by name or environment."""
-        named = map(Path, self._packages.values())
-        return tuple(map(path_prefix, (*named, *self._workspaces, *self._prefixes)))
+        marked = [next(filter(m, self._ancestors), None) for m in (is_package, is_repository)]
+        near = [folder, *(filter(None, marked) if any(marked) else [folder.parent])]
+        given = (*map(Path, self._packages.values()), *self._workspaces, *self._prefixes)
+        others = filter(is_package, chain.from_iterable(map(self._around, named)))
+        # Resolved lazily: most files are in the folders around the URDF.
+        return any(
+            map(os.path.realpath(path).startswith, map(path_prefix, chain(near, given, others)))
+        )
 
     @cached_property
     def _declared(self) -> tuple[tuple[Path, str | None], ...]:
         """The URDF's folder and its parents, with declared package names."""
-        return tuple((folder, declared_name(folder)) for folder in self._ancestors)
+        return tuple((folder, _declared(folder, "name")) for folder in self._ancestors)
 
     @cached_property
     def _crawled(self) -> Mapping[str, Path]:
-        """Packages of the ROS workspaces by name; of equal names the first."""
-        tables = map(packages_below, reversed(self._workspaces))
-        return dict(chain.from_iterable(table.items() for table in tables))
+        """The folders of all packages in the ROS workspaces, by declared name.
+
+        As in ROS: packages, hidden folders and folders with an ignore file are not searched,
+        and of two packages with the same name the first in path order is used.
+        """
+        found: dict[str, Path] = {}
+        for root, folders, files in chain.from_iterable(map(os.walk, self._workspaces)):
+            if _MANIFEST in files:
+                folder = Path(root)
+                found.setdefault(_declared(folder, "name") or folder.name, folder)
+            if _MANIFEST in files or _IGNORED.intersection(files):
+                folders.clear()
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+        return found
 
     def _candidates(self, uri: str) -> Iterator[Path]:
         scheme, rest = _scheme_and_rest(uri)
         folder, *parents = self._ancestors
         if scheme in _OF_PACKAGES:
             name, inner = package_and_rest(uri)
-            if name in self._packages:
-                yield Path(self._packages[name], inner)
-            elif name and inner:
-                for package in chain(self._in_environment(name), self._around(name)):
-                    yield package / inner
+            if name in self._packages or (name and inner):
+                yield from (package / inner for package in self._folders(name))
                 # A checkout often has another name than its package, unless its
                 # manifest declares another name.
-                for ancestor, declared in self._declared:
-                    if declared is None:
-                        yield ancestor / inner
+                undeclared = (ancestor for ancestor, declared in self._declared if not declared)
+                yield from (one / inner for one in undeclared if name not in self._packages)
         elif scheme == "file":
             rest = rest.removeprefix("localhost") if rest.startswith("localhost/") else rest
             yield folder / rest
@@ -151,7 +136,11 @@ class FileResolver:
             if rest and not Path(rest).is_absolute():
                 yield from (parent / rest for parent in parents)
 
-    def _in_environment(self, name: str) -> Iterator[Path]:
+    def _folders(self, name: str) -> Iterator[Path]:
+        """Yield the folders that may be a package."""
+        if name in self._packages:
+            yield Path(self._packages[name])
+            return
         for workspace in self._workspaces:
             yield workspace / name
             if workspace.name == name:
@@ -160,6 +149,7 @@ class FileResolver:
             yield self._crawled[name]
         for prefix in self._prefixes:
             yield prefix / name
+        yield from self._around(name)
 
     def _around(self, name: str) -> Iterator[Path]:
         for folder, declared in self._declared:
@@ -242,14 +232,6 @@ def is_repository(folder: Path) -> bool:
     return (folder / ".git").exists()
 
 
-def declared_name(folder: Path) -> str | None:
-    """Return the name in a folder's ``package.xml``.
-
-    None if there is no such file, or it is not well-formed, or has no name.
-    """
-    return _declared(folder, "name")
-
-
 def declared_version(urdf: Path) -> str | None:
     """Return the version of the package that contains a file (REP 149).
 
@@ -274,23 +256,6 @@ def _declared(folder: Path, tag: str) -> str | None:
         return None
     texts = ((element.text or "").strip() for element in root.iterfind(tag))
     return next(filter(None, texts), None)
-
-
-def packages_below(workspace: Path) -> dict[str, Path]:
-    """Return the folders of all packages at and below a folder, by declared name.
-
-    As in ROS: packages, hidden folders and folders with an ignore file are not
-    searched, and of two packages with the same name the first in path order is used.
-    """
-    found: dict[str, Path] = {}
-    for root, folders, files in os.walk(workspace):
-        if _MANIFEST in files:
-            folder = Path(root)
-            found.setdefault(declared_name(folder) or folder.name, folder)
-        if _MANIFEST in files or _IGNORED.intersection(files):
-            folders.clear()
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-    return found
 
 
 def _paths(environment: Mapping[str, str], variable: str) -> list[str]:

@@ -1,18 +1,8 @@
 """Writing of a :class:`~urdf_usd.converter.robot.model.Robot` as URDF.
 
-Parsing the text returns the same robot: numbers are written in the shortest form that
-reproduces the double, rotations as roll, pitch and yaw that reproduce the quaternion.
-For most parsers:
-
-- Unlimited rotation is a ``continuous`` joint; a limit on one side only has the largest
-  float32 on the other, because ROS and Drake refuse ``inf``.
-- Absent values are omitted.
-
-Custom data replaces no attributes, and nothing of it is written that is part of URDF.
-
-MuJoCo reads ``<compiler>`` in ``<mujoco>`` of a URDF. It does not read ``<equality>``
-there (measured with version 4.0.0); the file of :func:`mjcf_text` attaches the URDF to
-a model with these constraints.
+Parsing the text returns the same robot. For most parsers, unlimited rotation is a
+``continuous`` joint, and a limit on one side only has the largest float32 on the other,
+because ROS and Drake refuse ``inf``.
 """
 
 from __future__ import annotations
@@ -20,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias, assert_never
+from typing import TypeAlias
 from xml.etree import ElementTree as ET
 from xml.parsers import expat
 
@@ -30,11 +20,12 @@ from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot import spatial
 from urdf_usd.converter.urdf import grammar as g
-from urdf_usd.converter.urdf.build import GAZEBO, REFERENCE
+from urdf_usd.converter.urdf.build import GAZEBO, JOINT_PARTS, PRIMITIVES, REFERENCE
 from urdf_usd.converter.urdf.grammar import ElementType, Version
 from urdf_usd.converter.urdf.xml import FORBIDDEN
 
 _Value: TypeAlias = "str | float | tuple[float, ...] | None"
+_ELEMENTS = {primitive: element_type for element_type, primitive in PRIMITIVES.items()}
 # The largest float32: finite for parsers of URDF, no limit for consumers of USD.
 _FARTHEST = 3.4028234663852886e38
 # First version with capsules.
@@ -127,7 +118,12 @@ def _write_link(robot: ET.Element, link: m.Link, version: Version) -> None:
         kind = g.VISUAL if isinstance(part, m.Visual) else g.COLLISION
         shape = _add(element, kind, part.name)
         _add_origin(shape, part.origin)
-        _add_geometry(shape, part.geometry)
+        geometry = _add(shape, g.GEOMETRY)
+        if isinstance(part.geometry, m.MeshFile):
+            scale = part.geometry.scale
+            _add(geometry, g.MESH, part.geometry.uri, None if scale == g.SCALE.default else scale)
+        else:
+            _add(geometry, _ELEMENTS[type(part.geometry)], *structs.astuple(part.geometry))
         if isinstance(part, m.Visual) and (material := part.material):
             # In the visual, because names need not be unique. ROS requires the
             # attribute, even if there is no name.
@@ -140,28 +136,13 @@ def _write_link(robot: ET.Element, link: m.Link, version: Version) -> None:
     _write_custom(element, g.LINK, link.custom, version)
 
 
-def _add_geometry(shape: ET.Element, geometry: m.Geometry) -> None:
-    element = _add(shape, g.GEOMETRY)
-    match geometry:
-        case m.MeshFile(uri=uri, scale=scale):
-            _add(element, g.MESH, uri, None if scale == g.SCALE.default else scale)
-        case m.Box() | m.Cylinder() | m.Capsule() | m.Sphere():
-            tag = type(geometry).__name__.lower()
-            kind = next(child.type for child in g.GEOMETRY.children if child.type.tag == tag)
-            # Their fields are in the order of the grammar.
-            _add(element, kind, *structs.astuple(geometry))
-        case _:
-            assert_never(geometry)
-
-
 def _limits(joint: m.Joint) -> tuple[float | None, ...]:
     """Return the values of ``<limit>``, in the order of the grammar."""
     kind = joint.kind
     bounds: tuple[float | None, float | None] = (None, None)
     if isinstance(kind, m.Revolute | m.Prismatic) and _type_name(kind) != "continuous":
         bounds = (kind.range.lower, kind.range.upper)
-    rates = joint.acceleration, joint.deceleration, joint.jerk
-    return (*bounds, joint.effort, joint.velocity, *rates)
+    return (*bounds, *(getattr(joint, rate.name) for rate in g.RATES))
 
 
 def _write_joint(robot: ET.Element, joint: m.Joint, version: Version) -> None:
@@ -181,12 +162,8 @@ def _write_joint(robot: ET.Element, joint: m.Joint, version: Version) -> None:
         idle |= {(g.LIMIT.tag, g.LOWER.name), (g.LIMIT.tag, g.UPPER.name)}
     if any(value is not None for value in _limits(joint)):
         _add(element, g.LIMIT, *_limits(joint))
-    for part_type, part in (
-        *((g.DYNAMICS, joint.dynamics), (g.MIMIC, joint.mimic)),
-        *((g.SAFETY_CONTROLLER, joint.safety), (g.CALIBRATION, joint.calibration)),
-    ):
-        if part:
-            # Their fields are in the order of the grammar.
+    for field, (part_type, _) in JOINT_PARTS.items():
+        if part := getattr(joint, field):
             _add(element, part_type, *structs.astuple(part))
     _write_custom(element, g.JOINT, joint.custom, version, idle)
 
@@ -253,11 +230,10 @@ def _write_custom(
     in XML. ``idle`` are tag and name of attributes that this owner ignores.
     """
     for attribute in custom.attributes:
-        found = _place(element, element_type, attribute.within)
-        if found is None or not _is_name(attribute.name):
+        found, name = _place(element, element_type, attribute.within), attribute.name
+        if found is None or not _is_name(name):
             continue
         place, place_type = found
-        name = attribute.name
         known = {one.name: one.since for one in place_type.attributes}
         is_read = name in known and known[name] <= version and (place_type.tag, name) not in idle
         is_version = place_type is g.ROBOT and name == g.VERSION.name
@@ -320,7 +296,8 @@ def _append(parent: ET.Element, content: m.XmlElement) -> None:
             _append(element, child)
 
 
-# MuJoCo, and joints that close loops
+# MuJoCo, and joints that close loops.
+# MuJoCo reads <compiler> in <mujoco> of a URDF, but no <equality> (measured with version 4.0.0).
 
 LOOP = "usd_loop"
 _MUJOCO = "mujoco"
@@ -366,14 +343,12 @@ def extend_for_mujoco(
 def mjcf_text(urdf: str, robot: m.Robot, loops: Iterable[m.LoopJoint], mark: str) -> bytes:
     """Return an MJCF model that attaches the URDF, a file beside it, and closes its loops."""
     root = ET.Element(_MUJOCO, {"model": robot.name})
-    assets = ET.SubElement(root, "asset")
-    ET.SubElement(assets, "model", {"name": "robot", "file": urdf})
-    world = ET.SubElement(root, "worldbody")
-    ET.SubElement(world, "attach", {"model": "robot", "prefix": ""})
-    constraints = ET.SubElement(root, "equality")
-    for joint in loops:
-        for one in equality(joint):
-            ET.SubElement(constraints, one.tag, dict(one.attributes))
+    model = m.XmlElement("model", (("name", "robot"), ("file", urdf)))
+    attach = m.XmlElement("attach", (("model", "robot"), ("prefix", "")))
+    constraints = tuple(one for joint in loops for one in equality(joint))
+    _append(root, m.XmlElement("asset", children=(model,)))
+    _append(root, m.XmlElement("worldbody", children=(attach,)))
+    _append(root, m.XmlElement("equality", children=constraints))
     ET.indent(root)
     return f"<!-- {mark} -->\n{ET.tostring(root, encoding='unicode')}\n".encode()
 

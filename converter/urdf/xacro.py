@@ -1,15 +1,9 @@
 """Expansion of xacro files by the package ``xacro``, with locations.
 
-xacro is a programming language. What limits its time and memory are the limits of the
-process: a run examines each robot in a worker. Functions of xacro are replaced during an
-expansion, which also makes it usable without ROS:
-
-* ``parse``, to record the location of each element, to refuse entities, and not to depend on the
-  locale's encoding; ``open`` likewise for YAML files;
-* ``safe_eval`` and ``_eval``, to refuse format strings, which can contain attributes of Python
-  objects, and all of Python in ``$(eval)``;
-* ``env`` and ``optenv``, to read only variables of ROS and those that the user allows;
-* ``find``, to find the same packages as ``package://``.
+xacro is a programming language, whose time and memory only the limits of the process bound.
+Functions of it are replaced during an expansion: those that read files (locations of elements,
+no entities, UTF-8), evaluate expressions (nothing internal of Python), read the environment
+(only what is allowed) and find packages (as ``package://`` does, without ROS).
 """
 
 from __future__ import annotations
@@ -35,7 +29,7 @@ from xacro import color, substitution_args
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError, truncate
 from urdf_usd.converter.file_content import read_file
 from urdf_usd.converter.urdf.uris import FileResolver
-from urdf_usd.converter.urdf.xml import LARGEST_FILE
+from urdf_usd.converter.urdf.xml import LARGEST_FILE, fatal
 
 SUFFIX = ".xacro"
 # Variables of a ROS workspace, which xacro files may read: folders and versions.
@@ -64,10 +58,7 @@ class Expansion(Struct, frozen=True):
 def allowed_environment(
     names: Iterable[str] = (), environment: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
-    """Return the environment variables that a xacro file may read, sorted by name.
-
-    An expansion depends on no others than those of ROS and those that the user names.
-    """
+    """Return the environment variables that a xacro file may read, sorted by name."""
     allowed = sorted({*ROS_VARIABLES, *names})
     return {name: environment[name] for name in allowed if name in environment}
 
@@ -133,8 +124,7 @@ def expand(
             raise xacro.XacroException(f"{error.strerror}: {path}", exc=error) from error
 
     def message(text: object, *_: object, alt_text: str | None = None, **__: object) -> None:
-        # Of a warning or error.
-        if alt_text:
+        if alt_text:  # of a warning or error
             note("xacro-warning", str(text))
 
     def find(name: str) -> str:
@@ -146,7 +136,7 @@ def expand(
 
     def env(name: str) -> str:
         if name not in values and name not in environment:
-            raise _refusal(_withheld(name), rule="xacro-environment")
+            raise fatal("xacro-environment", _withheld(name), _current_place())
         if name not in values:
             raise _refusal(f"environment variable {name!r} is not set")
         return values[name]
@@ -170,22 +160,15 @@ def expand(
         start = Location(file, 1, 1)
         return tuple(Diagnostic(*found, place or start) for found, place in notes.items())
 
-    functions = {
-        "parse": parse,
-        "open": lambda path: io.BytesIO(read(path)),
-        "safe_eval": _evaluate,
-    }
-    substitutions = {
-        "_eval": evaluate,
-        "_eval_find": find,
-        "_eval_env": env,
-        "_eval_optenv": optenv,
-    }
     with (
         _XACRO,
-        _replaced(xacro, functions),
-        _replaced(substitution_args, substitutions),
-        _replaced(color, {"message": message}),
+        _replaced(
+            xacro, parse=parse, open=lambda path: io.BytesIO(read(path)), safe_eval=_evaluate
+        ),
+        _replaced(
+            substitution_args, _eval=evaluate, _eval_find=find, _eval_env=env, _eval_optenv=optenv
+        ),
+        _replaced(color, message=message),
         contextlib.redirect_stderr(io.StringIO()),
     ):
         xacro.init_stacks(file)
@@ -207,7 +190,7 @@ def expand(
 
 
 @contextlib.contextmanager
-def _replaced(module: ModuleType, values: Mapping[str, object]) -> Iterator[None]:
+def _replaced(module: ModuleType, **values: object) -> Iterator[None]:
     """Replace names of a module; all of its names are restored."""
     names = vars(module)
     former = dict(names)
@@ -220,8 +203,8 @@ def _replaced(module: ModuleType, values: Mapping[str, object]) -> Iterator[None
 
 
 def _withheld(name: str) -> str:
-    remedy = f"--env {shlex.quote(truncate(name))}"
-    return f"environment variable {name!r} may not be read without {remedy}"
+    option = shlex.quote(truncate(name))
+    return f"environment variable {name!r} may not be read without --env {option}"
 
 
 def _errors(error: BaseException, file: str) -> tuple[Diagnostic, ...]:
@@ -243,10 +226,8 @@ def _errors(error: BaseException, file: str) -> tuple[Diagnostic, ...]:
     return (Diagnostic(rule, message, _current_place(error) or Location(file, 1, 1)),)
 
 
-def _refusal(
-    message: str, place: Location | None = None, *, rule: str = "xacro-error"
-) -> SourceError:
-    return SourceError((Diagnostic(rule, message, place or _current_place()),))
+def _refusal(message: str, place: Location | None = None) -> SourceError:
+    return fatal("xacro-error", message, place or _current_place())
 
 
 # Locations

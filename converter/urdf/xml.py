@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from xml.parsers import expat
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError, truncate
 from urdf_usd.converter.file_content import MIB, read_file
@@ -33,7 +33,6 @@ XML_REPAIRS = frozenset(
     }
 )
 # Characters of Unicode that XML does not allow.
-# Listing those that are allowed takes ten times as long to compile.
 FORBIDDEN = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -48,19 +47,13 @@ class Element(Struct, frozen=True):
 
     def get(self, name: str) -> str | None:
         """Return the value of an attribute, or None if it is absent."""
-        # Elements have few attributes.
-        for key, value in self.attributes:
-            if key == name:
-                return value
-        return None
+        return next((value for key, value in self.attributes if key == name), None)
 
 
 def describe(element: Element) -> str:
     """Return the tag of an element for a message, with its name if it has one."""
     name = element.get("name")
-    if not name:
-        return f"<{element.tag}>"
-    return f"<{element.tag} name={truncate(repr(name))}>"
+    return f"<{element.tag} name={truncate(repr(name))}>" if name else f"<{element.tag}>"
 
 
 def name_part(part: Element) -> str:
@@ -89,10 +82,10 @@ def load(file: str) -> bytes:
         return read_file(Path(file), LARGEST_FILE)
     except (FileNotFoundError, NotADirectoryError, ValueError):
         # ValueError: a null character, which no file name contains
-        raise _fatal("file-missing", f"{file} does not exist", start) from None
+        raise fatal("file-missing", f"{file} does not exist", start) from None
     except OSError as error:
         rule = "file-size" if error.errno == errno.EFBIG else "file-unreadable"
-        raise _fatal(rule, f"{file} cannot be read: {error.strerror}", start) from error
+        raise fatal(rule, f"{file} cannot be read: {error.strerror}", start) from error
 
 
 _DECLARATION = re.compile(
@@ -112,32 +105,29 @@ def parse_markup(data: bytes, file: str, notes: list[Diagnostic]) -> Element:
     start = Location(file, 1, 1)
     text = _decode(data, file, notes)
     if not text.strip():
-        raise _fatal("file-empty", f"{file} is empty", start)
+        raise fatal("file-empty", f"{file} is empty", start)
     if not text.lstrip().startswith("<"):
-        message = f"{file} is not XML: it begins with {text[:8]!r}"
-        raise _fatal("xml-syntax", message, start)
+        raise fatal("xml-syntax", f"{file} is not XML: it begins with {text[:8]!r}", start)
     if declaration := _DECLARATION.match(text):
         version = declaration["version"]
         if not re.fullmatch(r"1\.[0-9]+", version, re.ASCII):
             message = f"XML version {truncate(repr(version))} does not exist; read as 1.0"
             notes.append(Diagnostic("xml-version", message, start))
         text = _blank(declaration[0]) + text[declaration.end() :]
-    repairs: list[Diagnostic] = []
     try:
         return _build(text, file, notes)
-    except expat.ExpatError as error:
-        first = error
+    except expat.ExpatError:
+        repairs: list[Diagnostic] = []
     try:
         root = _build(_repaired(text, file, repairs), file, repairs)
     except expat.ExpatError as error:
-        found = error if repairs else first
-        message = expat.ErrorString(found.code)
-        raise _fatal("xml-syntax", message, _place(found, file)) from None
+        raise fatal("xml-syntax", expat.ErrorString(error.code), _place(error, file)) from None
     notes += repairs
     return root
 
 
-def _fatal(rule: str, message: str, location: Location) -> SourceError:
+def fatal(rule: str, message: str, location: Location | None) -> SourceError:
+    """Return an error of one diagnostic."""
     return SourceError((Diagnostic(rule, message, location),))
 
 
@@ -168,18 +158,6 @@ def _decode(data: bytes, file: str, notes: list[Diagnostic]) -> str:
     return data.decode("utf-8", "replace")
 
 
-_DECLARED = "xmlns"
-
-
-class _Open(Struct):
-    """An element without end tag so far."""
-
-    attributes: tuple[tuple[str, str], ...]
-    location: Location
-    children: list[Element]
-    text: list[str]
-
-
 def _build(text: str, file: str, notes: list[Diagnostic]) -> Element:
     """Parse well-formed text, and report undeclared prefixes and content after the root.
 
@@ -190,10 +168,12 @@ def _build(text: str, file: str, notes: list[Diagnostic]) -> Element:
     # The text between two tags arrives in one piece.
     parser.buffer_text = True
     parser.buffer_size = len(text) + 1
-    document = _Open((), Location(file, 1, 1), [], [])
-    stack = [document]
+    roots: list[Element] = []
+    # Elements without end tag so far, with their children and pieces of text.
+    stack: list[tuple[Element, list[Element], list[str]]]
+    stack = [(Element("", (), (), Location(file, 1, 1)), roots, [])]
     used: dict[str, Location] = {}
-    declared = {"", "xml", _DECLARED}
+    declared = {"", "xml", "xmlns"}
 
     def here() -> Location:
         return Location(file, parser.CurrentLineNumber, parser.CurrentColumnNumber + 1)
@@ -201,34 +181,31 @@ def _build(text: str, file: str, notes: list[Diagnostic]) -> Element:
     def start_element(tag: str, flat: list[str]) -> None:
         location, names = here(), flat[::2]
         if len(stack) > _DEEPEST:
-            message = f"elements are nested more than {_DEEPEST} deep"
-            raise _fatal("xml-syntax", message, location)
+            raise fatal("xml-syntax", f"elements are nested more than {_DEEPEST} deep", location)
         for name in (tag, *names):
             if ":" in name:
                 prefix, _, local = name.partition(":")
-                if prefix == _DECLARED:
+                if prefix == "xmlns":
                     declared.add(local)
                 used.setdefault(prefix, location)
         attributes = tuple(zip(names, flat[1::2], strict=True))
-        stack.append(_Open(attributes, location, [], []))
+        stack.append((Element(tag, attributes, (), location), [], []))
 
     def add_text(content: str) -> None:
         if piece := content.strip():
-            stack[-1].text.append(piece)
+            stack[-1][2].append(piece)
 
-    def end_element(tag: str) -> None:
-        top = stack.pop()
-        inside = "\n".join(top.text)
-        element = Element(tag, top.attributes, tuple(top.children), top.location, inside)
-        stack[-1].children.append(element)
+    def end_element(_tag: str) -> None:
+        element, children, text = stack.pop()
+        done = structs.replace(element, children=tuple(children), text="\n".join(text))
+        stack[-1][1].append(done)
 
     def start_doctype(_name: str, system: str | None, public: str | None, *_: object) -> None:
         if system or public:
-            message = "the document type refers to another document"
-            raise _fatal("xml-entity", message, here())
+            raise fatal("xml-entity", "the document type refers to another document", here())
 
     def declare_entity(name: str, *_: object) -> None:
-        raise _fatal("xml-entity", f"entity {name!r} is declared", here())
+        raise fatal("xml-entity", f"entity {name!r} is declared", here())
 
     parser.StartElementHandler = start_element
     parser.EndElementHandler = end_element
@@ -242,7 +219,7 @@ def _build(text: str, file: str, notes: list[Diagnostic]) -> Element:
     except expat.ExpatError as error:
         rest = data[parser.ErrorByteIndex :]
         # If another end tag of the root follows, the first one is a mistake.
-        tag = document.children[0].tag.encode() if document.children else b""
+        tag = roots[0].tag.encode() if roots else b""
         if not tag or rest.count(b"</" + tag) > rest.count(b"<" + tag):
             raise
         message = "there is content after the root element; left out"
@@ -251,7 +228,7 @@ def _build(text: str, file: str, notes: list[Diagnostic]) -> Element:
         if prefix not in declared:
             message = f"namespace prefix {truncate(repr(prefix))} is not declared"
             notes.append(Diagnostic("xml-prefix", message, location))
-    return document.children[0]
+    return roots[0]
 
 
 # Repairs of malformed text
@@ -268,14 +245,13 @@ _UNESCAPED = re.compile(r"&(?!(?:lt|gt|amp|quot|apos|#[0-9]{1,7}|#x[0-9a-fA-F]{1
 
 def _repaired(text: str, file: str, notes: list[Diagnostic]) -> str:
     """Repair faults that move no element; what is after one in its line changes its column."""
-    # As a parser does.
     text = re.sub(r"\r\n?", "\n", text)
 
     def note(rule: str, message: str, offset: int) -> None:
         column = offset - text.rfind("\n", 0, offset)
         place = Location(file, text.count("\n", 0, offset) + 1, column)
         if len(notes) == _MOST_REPAIRS:
-            raise _fatal("xml-syntax", "there are too many faults", place)
+            raise fatal("xml-syntax", "there are too many faults", place)
         notes.append(Diagnostic(rule, message, place))
 
     def repair(fault: re.Match[str]) -> str:
