@@ -69,17 +69,12 @@ def read_dae(data: bytes) -> meshes.PolygonMesh:
     if not (math.isfinite(metres) and metres > 0):
         raise meshes.MeshError("its <unit> is not a positive number of metres")
     up_axis = (root.findtext("asset/up_axis") or "").strip().upper()
-    document = _Document(root)
-    parts = document.parts()
+    parts = _Document(root).parts()
     if not parts:
         raise meshes.MeshError("it shows no surface")
-    return meshes.join_parts(
-        parts,
-        document.materials,
-        metres_per_unit=metres,
-        # COLLADA's default is Y_UP.
-        ignored_up_axis={"X_UP": "X_UP", "Z_UP": None}.get(up_axis, "Y_UP"),
-    )
+    # COLLADA's default is Y_UP.
+    ignored = {"X_UP": "X_UP", "Z_UP": None}.get(up_axis, "Y_UP")
+    return msgspec.structs.replace(meshes.join_parts(parts, metres), ignored_up_axis=ignored)
 
 
 def _parse(data: bytes) -> Element:
@@ -163,25 +158,24 @@ class _Document:
         # Sets of texture coordinates are numbered in order of their names.
         ordered = sorted(named, key=lambda name: (len(name), name))
         self._sets = {name: number for number, name in enumerate(ordered)}
-        self.materials = _read_materials(root, self._sets)
-        textures = [one for material in self.materials.values() for _, one in material.textures]
+        self._materials = _read_materials(root, self._sets)
+        textures = [one for material in self._materials.values() for _, one in material.textures]
         self._used_sets = {0, *(texture.sampling.coordinates for texture in textures)}
         self._sources = {source.get("id", ""): source for source in root.iter("source")}
         self._rows: dict[tuple[str, int], meshes.Matrix | None] = {}
         self._matrices: dict[Element, NDArray[np.float32]] = {}
 
-    def parts(self) -> list[meshes.SurfacePart]:
+    def parts(self) -> list[tuple[meshes.PolygonMesh, mm.MeshMaterial | None]]:
         """Return the parts of all instances, in the order of the document."""
-        instances = list(self._instances())
-        geometries: dict[Element, list[meshes.SurfacePart]] = {}
-        parts = []
-        for geometry, transform, bound in instances:
+        geometries: dict[Element, list[tuple[meshes.PolygonMesh, str]]] = {}
+        parts: list[tuple[meshes.PolygonMesh, mm.MeshMaterial | None]] = []
+        for geometry, transform, bound in list(self._instances()):
             if geometry not in geometries:
                 geometries[geometry] = list(self._geometry(geometry))
-            for part in meshes.place_parts(geometries[geometry], transform):
-                material = bound.get(str(part.material), part.material)
-                known = material if material in self.materials else None
-                parts.append(msgspec.structs.replace(part, material=known))
+            surfaces = [mesh for mesh, _ in geometries[geometry]]
+            ids = [bound.get(symbol, symbol) for _, symbol in geometries[geometry]]
+            placed = meshes.place_meshes(surfaces, transform)
+            parts += zip(placed, map(self._materials.get, ids), strict=True)
         return parts
 
     # The scene
@@ -272,7 +266,7 @@ class _Document:
 
     # Geometries
 
-    def _geometry(self, geometry: Element) -> Iterator[meshes.SurfacePart]:
+    def _geometry(self, geometry: Element) -> Iterator[tuple[meshes.PolygonMesh, str]]:
         """Yield the primitives of a geometry in its own frame."""
         mesh = geometry.find("mesh")
         vertices = None if mesh is None else mesh.find("vertices")
@@ -284,12 +278,12 @@ class _Document:
         for element in mesh:
             if element.tag in _PRIMITIVES:
                 part = self._primitive(element, vertices, points)
-                if len(part.counts):
-                    yield part
+                if len(part.face_counts):
+                    yield part, element.get("material", "")
 
     def _primitive(
         self, element: Element, vertices: Element, points: meshes.Matrix
-    ) -> meshes.SurfacePart:
+    ) -> meshes.PolygonMesh:
         inputs = [(entry, entry.get("offset", "")) for entry in element.findall("input")]
         if not all(offset.isdecimal() for _, offset in inputs):
             raise meshes.MeshError("an input has no offset")
@@ -335,8 +329,7 @@ class _Document:
             ),
             colors=values("COLOR", 0, 3),
         )
-        material = element.get("material", "")
-        return meshes.SurfacePart(points, counts, columns[vertex], attributes, material)
+        return meshes.PolygonMesh(points, counts, columns[vertex], attributes=attributes)
 
     def _source(self, name: str, width: int) -> meshes.Matrix | None:
         """Read the first components of a source's rows; None if they are not complete."""
@@ -383,7 +376,7 @@ def _positions(mesh: Element, name: str) -> meshes.Matrix:
         return numbers.astype(np.float32).astype(np.float64).reshape(-1, 3)
 
 
-def _polygons(element: Element, width: int) -> tuple[meshes.Integers, NDArray[np.int32]]:
+def _polygons(element: Element, width: int) -> tuple[meshes.Indices, NDArray[np.int32]]:
     """Return the numbers of corners of polygons, and indices, one row per corner."""
     if element.find("ph") is not None:
         raise meshes.MeshError("it has polygons with holes")

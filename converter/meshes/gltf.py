@@ -50,6 +50,7 @@ _Vec2: TypeAlias = tuple[float, float]
 _Vec3: TypeAlias = tuple[float, float, float]
 _Vec4: TypeAlias = tuple[float, float, float, float]
 _Item = TypeVar("_Item")
+_Part: TypeAlias = tuple[meshes.PolygonMesh, mm.MeshMaterial | None]
 
 
 class _Object(Struct, rename="camel"):
@@ -182,7 +183,7 @@ def read_gltf(
         document = msgspec.json.decode(text, type=_Document, strict=False)
     except msgspec.ValidationError as error:
         raise meshes.MeshError(f"its glTF is invalid: {error}") from error
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise meshes.MeshError(f"its glTF is not JSON: {error}") from error
     version = bytes(document.asset.get("version", b"")).decode().strip('"')
     if version.partition(".")[0] != "2":
@@ -197,7 +198,7 @@ def read_gltf(
     skipped = tuple(reader.skipped)
     if not parts:
         raise meshes.MeshError("; ".join(("it holds no faces", *skipped)))
-    return meshes.join_parts(parts, reader.materials, skipped=skipped)
+    return structs.replace(meshes.join_parts(parts), skipped=skipped)
 
 
 def _chunks(data: bytes) -> tuple[bytes, bytes | None]:
@@ -297,15 +298,17 @@ class _Reader:
         self._chunk = chunk
         self._read_sibling = read_sibling
         self._buffers: dict[int, bytes] = {}
-        self._meshes: dict[int, list[meshes.SurfacePart]] = {}
+        self._meshes: dict[int, list[_Part]] = {}
 
-    def place(self, number: int, transform: meshes.Matrix) -> Iterator[meshes.SurfacePart]:
+    def place(self, number: int, transform: meshes.Matrix) -> Iterator[_Part]:
         """Yield the parts of a mesh in the scene."""
         if number not in self._meshes:
             mesh = _item(self._document.meshes, number, "meshes")
             read = [self._part(primitive) for primitive in mesh.primitives]
             self._meshes[number] = [part for part in read if part is not None]
-        return meshes.place_parts(self._meshes[number], transform)
+        surfaces = [mesh for mesh, _ in self._meshes[number]]
+        materials = [material for _, material in self._meshes[number]]
+        return zip(meshes.place_meshes(surfaces, transform), materials, strict=True)
 
     # Numbers
 
@@ -360,7 +363,7 @@ class _Reader:
 
     # Surfaces
 
-    def _part(self, primitive: _Primitive) -> meshes.SurfacePart | None:
+    def _part(self, primitive: _Primitive) -> _Part | None:
         """Return the triangles of a primitive; None if it has none."""
         mode, attributes = primitive.mode, primitive.attributes
         if mode in _STRIPS:
@@ -380,7 +383,7 @@ class _Reader:
         corners = order[: len(order) // 3 * 3]
         if not len(corners):
             return None
-        counts = np.full(len(corners) // 3, 3)
+        counts = np.full(len(corners) // 3, 3, np.int32)
         meshes.check_indices(len(positions), counts, corners)
 
         def read(key: str, width: int) -> meshes.Matrix | None:
@@ -419,7 +422,8 @@ class _Reader:
             coordinate_sets=tuple(sets),
             colors=own,
         )
-        return meshes.SurfacePart(positions, counts, corners, seen, found)
+        surface = meshes.PolygonMesh(positions, counts, corners.astype(np.int32), attributes=seen)
+        return surface, material
 
     # Materials
 

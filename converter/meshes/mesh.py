@@ -6,9 +6,8 @@ corners, face by face. Values of corners are (K, D) values, and the value of eac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from operator import attrgetter, methodcaller
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from msgspec import Struct, structs
@@ -38,18 +37,21 @@ class MeshError(Exception):
         self.reason = truncate(reason, LONG_TEXT)
 
 
-class CornerValues(Struct, frozen=True, eq=False):
+class _Arrays(Struct, frozen=True, eq=False):
+    def __post_init__(self) -> None:
+        for value in structs.astuple(self):
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+
+
+class CornerValues(_Arrays, frozen=True, eq=False):
     """Values at the corners of faces, in read-only arrays, without unused values."""
 
     values: NDArray[np.float64]  # (K, D)
     indices: Indices  # value of each corner, in the order of ``face_indices``
 
-    def __post_init__(self) -> None:
-        read_only(self.values)
-        read_only(self.indices)
 
-
-class SurfaceAttributes(Struct, frozen=True, eq=False):
+class SurfaceAttributes(_Arrays, frozen=True, eq=False):
     """Attributes of a surface besides positions and faces; None if absent."""
 
     normals: CornerValues | None = None  # unit vectors; zero before build_mesh for none
@@ -69,27 +71,38 @@ class SurfaceAttributes(Struct, frozen=True, eq=False):
     def coordinate_set(self, number: int) -> CornerValues | None:
         return self.coordinate_sets[number] if number < len(self.coordinate_sets) else None
 
-    def of_corners(self, corners: Integers | NDArray[np.bool_]) -> SurfaceAttributes:
-        """Return the attributes of some corners, or of all in another order."""
+    def select(
+        self,
+        corners: Integers | NDArray[np.bool_],
+        faces: NDArray[np.bool_] | slice = slice(None),
+    ) -> SurfaceAttributes:
+        """Return the attributes of some corners and faces, or of all in another order."""
 
         def take(held: CornerValues | None) -> CornerValues | None:
             return held and corner_values(held.values, held.indices[corners])
 
+        materials, groups = (
+            None if numbers is None else numbers[faces]
+            for numbers in (self.face_materials, self.face_groups)
+        )
         return structs.replace(
             self,
             normals=take(self.normals),
             coordinate_sets=tuple(map(take, self.coordinate_sets)),
             colors=take(self.colors),
+            face_materials=materials,
+            face_groups=groups,
         )
 
 
 NO_ATTRIBUTES = SurfaceAttributes()
 
 
-class PolygonMesh(Struct, frozen=True, eq=False):
+class PolygonMesh(_Arrays, frozen=True, eq=False):
     """A polygon mesh, in read-only arrays.
 
-    Every point belongs to a face, and every face has at least three distinct points.
+    From :func:`build_mesh`, every point belongs to a face, and every face has at least
+    three distinct points.
     """
 
     points: Points  # (N, 3) in the frame of the file [m]
@@ -107,7 +120,6 @@ def build_mesh(
     face_counts: Integers,
     face_indices: Integers,
     *,
-    ignored_up_axis: str | None = None,
     skipped: tuple[str, ...] = (),
     attributes: SurfaceAttributes = NO_ATTRIBUTES,
 ) -> PolygonMesh:
@@ -117,8 +129,6 @@ def build_mesh(
     points are kept, because they close the surface. Unused points are dropped, because
     they would affect bounds and convex hulls. Zero normals become those of their faces.
 
-    The arguments are the fields of :class:`PolygonMesh`.
-
     Raises:
         MeshError: An index is out of range, a point is not finite in float32, or no face is left.
     """
@@ -127,15 +137,9 @@ def build_mesh(
     if not sound.any():
         raise MeshError("it holds no faces")
     if not sound.all():
-        materials, groups = (
-            None if numbers is None else read_only(numbers[sound])
-            for numbers in (attributes.face_materials, attributes.face_groups)
-        )
         corners = np.repeat(sound, face_counts)
         face_indices, face_counts = face_indices[corners], face_counts[sound]
-        attributes = structs.replace(
-            attributes.of_corners(corners), face_materials=materials, face_groups=groups
-        )
+        attributes = attributes.select(corners, sound)
     normals = attributes.normals
     if normals is not None and not (directed := (normals.values != 0.0).any(axis=1)).all():
         indices = np.where(directed[normals.indices], normals.indices, -1)
@@ -146,10 +150,9 @@ def build_mesh(
     if not _fits_float32(points):
         raise MeshError("a vertex is not finite")
     return PolygonMesh(
-        points=read_only(points.astype(np.float64)),
-        face_counts=read_only(face_counts.astype(np.int32)),
-        face_indices=read_only(face_indices.astype(np.int32)),
-        ignored_up_axis=ignored_up_axis,
+        points=points.astype(np.float64),
+        face_counts=face_counts.astype(np.int32),
+        face_indices=face_indices.astype(np.int32),
         skipped=truncate_list(skipped),
         attributes=attributes,
     )
@@ -192,14 +195,46 @@ def mirrored(mesh: PolygonMesh, axes: tuple[bool, bool, bool]) -> PolygonMesh:
     if not any(axes):
         return mesh
     signs = np.where(axes, -1.0, 1.0)
+    return _moved(mesh, mesh.points * signs, lambda normals: normals * signs, sum(axes) % 2 == 1)
+
+
+def place_meshes(surfaces: Sequence[PolygonMesh], transform: Matrix) -> Iterator[PolygonMesh]:
+    """Yield the surfaces of one geometry after a (4, 4) transform.
+
+    Faces stay counter-clockwise, and surfaces that share their points share the new ones.
+    """
+    linear = transform[:3, :3]
+    moved: dict[int, Points] = {}
+    # What overflows here is found by build_mesh.
+    with np.errstate(all="ignore"):
+        mirrors = bool(np.linalg.det(linear) < 0)
+        # The cofactors of the transform are its inverse transpose up to a factor.
+        cofactors = np.cross(linear[[1, 2, 0]], linear[[2, 0, 1]]) * (-1.0 if mirrors else 1.0)
+
+    def turned(normals: Points) -> Points:
+        with np.errstate(all="ignore"):
+            return unit_vectors(transform_vectors(normals, cofactors))
+
+    for mesh in surfaces:
+        key = id(mesh.points)
+        if key not in moved:
+            with np.errstate(all="ignore"):
+                moved[key] = transform_vectors(mesh.points, linear) + transform[:3, 3]
+        yield _moved(mesh, moved[key], turned, mirrors)
+
+
+def _moved(
+    mesh: PolygonMesh, points: Points, turn: Callable[[Points], Points], mirrors: bool
+) -> PolygonMesh:
+    """Return a mesh with new points and turned normals, and its faces reversed if mirrored."""
     attributes, indices = mesh.attributes, mesh.face_indices
-    if attributes.normals is not None:
-        normals = CornerValues(attributes.normals.values * signs, attributes.normals.indices)
+    if (normals := attributes.normals) is not None:
+        normals = CornerValues(turn(normals.values), normals.indices)
         attributes = structs.replace(attributes, normals=normals)
-    if sum(axes) % 2 == 1:
+    if mirrors:
         order = reversed_corners(mesh.face_counts)
-        indices, attributes = indices[order], attributes.of_corners(order)
-    return build_mesh(mesh.points * signs, mesh.face_counts, indices, attributes=attributes)
+        attributes, indices = attributes.select(order), indices[order]
+    return structs.replace(mesh, points=points, face_indices=indices, attributes=attributes)
 
 
 def reversed_corners(face_counts: Integers) -> NDArray[np.int64]:
@@ -251,119 +286,70 @@ def join_groups(groups: Sequence[tuple[str, PolygonMesh]]) -> PolygonMesh:
         face_groups=np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
         groups=tuple(name for name, _ in groups),
     )
-    arrays = _concatenated([(m.points, m.face_counts, m.face_indices) for _, m in groups])
-    return build_mesh(*arrays, attributes=attributes)
-
-
-def _concatenated(
-    surfaces: Sequence[tuple[Points, Integers, Integers]],
-) -> tuple[Points, Integers, Integers]:
-    """Join points, counts and indices; consecutive surfaces may share their points."""
-    blocks: list[Points] = []
-    indices, total = [], 0
-    for points, _, own in surfaces:
-        if not blocks or points is not blocks[-1]:
-            blocks.append(points)
-            total += len(points)
-        indices.append(own + (total - len(points)))
-    counts = np.concatenate([counts for _, counts, _ in surfaces])
-    return np.concatenate(blocks), counts, np.concatenate(indices)
-
-
-# Parts of scenes
-
-
-class SurfacePart(Struct, frozen=True, eq=False):
-    """Polygons with one material; consecutive parts of one geometry share their points."""
-
-    points: Points
-    counts: Integers
-    indices: Integers
-    attributes: SurfaceAttributes  # without materials and groups
-    material: Hashable  # key of the material; None for none
-
-
-def place_parts(parts: Sequence[SurfacePart], transform: Matrix) -> Iterator[SurfacePart]:
-    """Yield the parts of one geometry after a (4, 4) transform; mirrored faces are reversed."""
-    linear = transform[:3, :3]
-    # What overflows here is found by build_mesh.
-    with np.errstate(all="ignore"):
-        mirrors = bool(np.linalg.det(linear) < 0)
-    source = points = np.empty((0, 3))
-    for part in parts:
-        if part.points is not source:
-            source = part.points
-            with np.errstate(all="ignore"):
-                points = transform_vectors(source, linear) + transform[:3, 3]
-        attributes, indices, normals = part.attributes, part.indices, part.attributes.normals
-        if normals is not None:
-            normals = CornerValues(transform_normals(normals.values, linear), normals.indices)
-            attributes = structs.replace(attributes, normals=normals)
-        if mirrors:
-            order = reversed_corners(part.counts)
-            attributes, indices = attributes.of_corners(order), indices[order]
-        yield structs.replace(part, points=points, indices=indices, attributes=attributes)
+    joined = join_parts([(mesh, None) for _, mesh in groups])
+    return structs.replace(joined, attributes=attributes)
 
 
 def join_parts(
-    parts: Sequence[SurfacePart],
-    materials: Mapping[Any, MeshMaterial],
-    *,
-    metres_per_unit: float = 1.0,
-    ignored_up_axis: str | None = None,
-    skipped: tuple[str, ...] = (),
+    parts: Sequence[tuple[PolygonMesh, MeshMaterial | None]], metres_per_unit: float = 1.0
 ) -> PolygonMesh:
-    """Join parts to one mesh, with the materials that they use in order of their first use.
+    """Join surfaces to one mesh, with their materials in order of their first use.
 
-    What only some parts have is completed: normals by those of the faces, coordinates by
-    zero, colours by white. Of the sets of coordinates, the first and those of textures are kept.
+    Consecutive surfaces may share their points. What only some surfaces have is completed:
+    normals by those of the faces, coordinates by zero, colours by white. Of the sets of
+    coordinates, the first and those of textures are kept.
     """
-    points, counts, indices = _concatenated([(p.points, p.counts, p.indices) for p in parts])
-    used = list(dict.fromkeys(part.material for part in parts if part.material in materials))
-    textures = [texture for key in used for _, texture in materials[key].textures]
+    surfaces = [mesh for mesh, _ in parts]
+    blocks: list[Points] = []
+    indices, total = [], 0
+    for mesh in surfaces:
+        if not blocks or mesh.points is not blocks[-1]:
+            blocks.append(mesh.points)
+            total += len(mesh.points)
+        indices.append(mesh.face_indices + (total - len(mesh.points)))
+    # By identity: equal materials of a file stay separate.
+    materials = {id(own): own for _, own in parts if own is not None}
+    numbers = {key: number for number, key in enumerate(materials)}
+    face_materials = np.array([numbers.get(id(own), -1) for _, own in parts], np.int32)
+    textures = [texture for own in materials.values() for _, texture in own.textures]
     sets = {0, *(texture.sampling.coordinates for texture in textures)}
-    numbers = [used.index(part.material) if part.material in used else -1 for part in parts]
-    sizes = [len(part.counts) for part in parts]
+    seen = [mesh.attributes for mesh in surfaces]
     attributes = SurfaceAttributes(
-        normals=_joined(parts, attrgetter("normals"), None),
+        normals=_joined(surfaces, [one.normals for one in seen], None),
         coordinate_sets=tuple(
-            _joined(parts, methodcaller("coordinate_set", number), np.zeros(2))
+            _joined(surfaces, [one.coordinate_set(number) for one in seen], np.zeros(2))
             if number in sets
             else None
             for number in range(max(sets) + 1)
         ),
-        colors=_joined(parts, attrgetter("colors"), np.ones(3)),
-        face_materials=np.repeat(np.array(numbers, np.int32), sizes) if used else None,
-        materials=tuple(materials[key] for key in used),
+        colors=_joined(surfaces, [one.colors for one in seen], np.ones(3)),
+        face_materials=np.repeat(face_materials, [len(mesh.face_counts) for mesh in surfaces])
+        if materials
+        else None,
+        materials=tuple(materials.values()),
     )
-    return build_mesh(
-        points * metres_per_unit,
-        counts,
-        indices,
-        ignored_up_axis=ignored_up_axis,
-        skipped=skipped,
-        attributes=attributes,
-    )
+    counts = np.concatenate([mesh.face_counts for mesh in surfaces])
+    points = np.concatenate(blocks) * metres_per_unit
+    return build_mesh(points, counts, np.concatenate(indices), attributes=attributes)
 
 
 def _joined(
-    parts: Sequence[SurfacePart],
-    values_of: Callable[[SurfaceAttributes], CornerValues | None],
+    surfaces: Sequence[PolygonMesh],
+    held: Sequence[CornerValues | None],
     missing: NDArray[np.float64] | None,
 ) -> CornerValues | None:
-    """Join values of parts, completed by a value or else by the normals of faces."""
-    held = [values_of(part.attributes) for part in parts]
-    if not any(held) or len(parts) == 1:
+    """Join values of surfaces, completed by a value or else by the normals of faces."""
+    if not any(held) or len(held) == 1:
         return held[0]
     rows, indices, start = [], [], 0
-    for part, values in zip(parts, held, strict=True):
+    for mesh, values in zip(surfaces, held, strict=True):
         if values is not None:
             row, index = values.values, values.indices
         else:
             if missing is None:
-                row = face_normals(part.points, part.counts, part.indices)
+                row = face_normals(mesh.points, mesh.face_counts, mesh.face_indices)
             else:
-                row = np.broadcast_to(missing, (len(part.indices), len(missing)))
+                row = np.broadcast_to(missing, (len(mesh.face_indices), len(missing)))
             index = np.arange(len(row), dtype=np.int32)
         rows.append(row)
         indices.append(index + np.int32(start))
@@ -473,17 +459,6 @@ def transform_vectors(vectors: NDArray[np.float64], linear: NDArray[np.floating]
     return rows
 
 
-def transform_normals(normals: NDArray[np.float64], linear: Matrix) -> Points:
-    """Return unit normals of a transformed surface; those of a mirrored one face outwards.
-
-    The cofactors of the transform are its inverse transpose up to a factor.
-    """
-    with np.errstate(all="ignore"):
-        cofactors = np.cross(linear[[1, 2, 0]], linear[[2, 0, 1]])
-        sign = -1.0 if np.linalg.det(linear) < 0 else 1.0
-        return unit_vectors(transform_vectors(normals, sign * cofactors))
-
-
 def merge_equal_points(corners: NDArray[np.float32]) -> tuple[Points, Indices]:
     """Return the (N, 3) distinct of (M, 3) positions, and for each corner its position.
 
@@ -514,12 +489,6 @@ def merge_equal_points(corners: NDArray[np.float32]) -> tuple[Points, Indices]:
     is_first[first] = True
     numbers = np.cumsum(is_first, dtype=np.int32) - np.int32(1)
     return corners[is_first].astype(np.float64), numbers[first]
-
-
-def read_only(array: NDArray[_T]) -> NDArray[_T]:
-    """Make an array read-only."""
-    array.flags.writeable = False
-    return array
 
 
 def _fits_float32(values: NDArray[np.floating]) -> bool:

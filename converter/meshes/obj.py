@@ -121,7 +121,7 @@ def read_obj(
         else None,
         face_materials=np.repeat(face_materials, sizes),
         materials=tuple(materials.values()),
-        face_groups=meshes.read_only(of_faces.astype(np.int32)) if several else None,
+        face_groups=of_faces.astype(np.int32) if several else None,
         groups=tuple(names[group] for group in groups) if several else (),
     )
     return meshes.build_mesh(points, counts, indices, skipped=skipped, attributes=seen)
