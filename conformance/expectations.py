@@ -1,38 +1,58 @@
-"""Compares the values that a case of the feature suite expects with a USD.
+"""What a USD should state besides the URDF: by a case of the feature suite, or a settings file.
 
-The values are put into a copy of an engine's observation of the USD. The checks compare both, so
-that they find what differs of the stated values, and nothing else. What no check compares is
-compared here: the name of the robot, the number of articulation roots and shapes, axes, sizes of
+The values of a case are put into a copy of an engine's observation of the USD. The checks compare
+both, so that they find what differs of the stated values, and nothing else. What no check compares
+is compared here: the name of the robot, the number of articulation roots and shapes, axes, sizes of
 primitives, and an upper bound of a mass.
+
+The converter resolves a simulation settings file and elements of the URDF to settings of joints and
+links. Which colliders overlap is computed by MuJoCo. The checks of
+:mod:`urdf_usd.conformance.checks.simulation` compare these settings with those of the USD.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
-from msgspec import UNSET, structs
+from msgspec import UNSET, convert, structs
 
 from urdf_usd.conformance.checks.catalogue import CHECKS
 from urdf_usd.conformance.checks.check import Compared, compare, equality
 from urdf_usd.conformance.checks.shapes import combined_surface
+from urdf_usd.conformance.engines.mujoco_models import link_distances
 from urdf_usd.conformance.engines.protocol import Observed, Outcome
 from urdf_usd.conformance.engines.statements import matrices, vec3, vec6
 from urdf_usd.conformance.observation import robot as obs
+from urdf_usd.conformance.observation.robot import (
+    ContactMaterialObservation,
+    DriveObservation,
+    Observation,
+    SimulationObservation,
+)
 from urdf_usd.conformance.observation.shapes import (
     DIRECTIONS,
     Appearance,
     Role,
     ShapeKind,
     ShapeObservation,
+    Solid,
     Surface,
     merge_appearances,
 )
-from urdf_usd.conformance.tolerance.bounds import Tolerance
-from urdf_usd.conformance.tolerance.model import derive_tolerance_model, group_masses, masses_of
+from urdf_usd.conformance.tolerance import (
+    Tolerance,
+    derive_tolerance_model,
+    group_masses,
+    masses_of,
+    rigid_groups,
+)
+from urdf_usd.converter.simulation.resolution import Simulation, resolve
+from urdf_usd.converter.simulation.settings import SettingsFile
+from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.reports.records.record import CaseOutcome, CaseReadingRecord, Difference, Grade, Value
 from urdf_usd.reports.records.suite_case import Expected, ShapeValues
 from urdf_usd.reports.text import value_text
@@ -44,6 +64,9 @@ _TOLERANCE = Tolerance(mass=1e-5, inertia=1e-5, limit=1e-6, force=1e-5, shape=1e
 _CHECKS = tuple(check for check in CHECKS if not check.usd_alone and check.id != "mass.total")
 _TOTAL = tuple(check for check in CHECKS if check.id == "mass.total")
 _SIZE = 1e-5  # of the size of a primitive [m]
+_TOUCHING = 1e-4  # distance of colliders that touch [m]
+# Overlap from which a pair has to be filtered, and distance up to which it may be [m].
+_DEEP = 1e-3
 
 
 def judge_case(
@@ -342,4 +365,83 @@ def _with_shape(values: ShapeValues, shape: ShapeObservation) -> ShapeObservatio
             volume=stated.get("volume", surface.volume),
         ),
         appearances=tuple(parts) if "appearances" in stated else shape.appearances,
+    )
+
+
+def requested_settings(
+    description: SettingsFile, urdf: str, expected: Observation, solids: Sequence[Solid] = ()
+) -> SimulationObservation:
+    """Return what a settings file requests of the USD of a robot."""
+    robot = parse(urdf).robot
+    settings = resolve(description, robot, robot, [])
+    filtered, tolerated = set(map(frozenset, settings.filtered_pairs)), set()
+    if settings.filter_overlaps:
+        distances, thin = link_distances(solids)
+        joined = {frozenset((joint.parent, joint.child)) for joint in expected.joints}
+        every = {frozenset(pair): apart for pair, apart in distances.items()}
+        free = {pair: apart for pair, apart in every.items() if pair not in joined}
+        # Rigid groups are bodies in the USD, and joints connect these.
+        filtered |= {
+            pair
+            for pair, apart in free.items()
+            if apart < -_DEEP and not _of_one_joint(pair, expected)
+        }
+        tolerated = {pair for pair, apart in free.items() if apart < _DEEP}
+        tolerated |= {frozenset((one, link.name)) for one in thin for link in expected.links}
+    return SimulationObservation(
+        drives=convert(settings.drives, tuple[DriveObservation, ...], from_attributes=True),
+        armatures=settings.armatures,
+        limit_stiffnesses=settings.limit_stiffnesses,
+        limit_dampings=settings.limit_dampings,
+        positions=settings.positions,
+        filtered_pairs=_sorted(filtered),
+        tolerated_pairs=_sorted(tolerated),
+        self_collision=settings.self_collision,
+        contact_materials=convert(
+            settings.contact_materials, tuple[ContactMaterialObservation, ...], from_attributes=True
+        ),
+        sources=tuple(_summary(settings, len(filtered))),
+    )
+
+
+def _sorted(pairs: Iterable[frozenset[str]]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((min(pair), max(pair)) for pair in pairs if len(pair) > 1))
+
+
+def _summary(settings: Simulation, filtered: int) -> Iterator[str]:
+    """Yield what is requested, for the record."""
+    materials = settings.contact_materials
+    names = {
+        "drive": [drive.joint for drive in settings.drives],
+        "armature": dict(settings.armatures),
+        "limit stiffness": dict(settings.limit_stiffnesses),
+        "limit damping": dict(settings.limit_dampings),
+        "initial position": dict(settings.positions),
+        "friction": [material.link for material in materials],
+        "restitution": [material.link for material in materials if material.restitution],
+    }
+    yield from (f"{what}: {', '.join(listed)}" for what, listed in names.items() if listed)
+    if filtered:
+        yield f"filtered pairs: {filtered}"
+    if settings.self_collision is not None:
+        yield f"self-collision: {'on' if settings.self_collision else 'off'}"
+
+
+def touching_links(expected: Observation, solids: Sequence[Solid]) -> dict[tuple[str, str], float]:
+    """Return the distances of links that touch at rest, and may collide, the least first [m]."""
+    distances, _ = link_distances(solids)
+    return {
+        links: distance
+        for links, distance in sorted(distances.items(), key=lambda item: item[1])
+        if distance < _TOUCHING and not _of_one_joint(frozenset(links), expected)
+    }
+
+
+def _of_one_joint(pair: frozenset[str], expected: Observation) -> bool:
+    """Whether two links are of one rigid group, or a joint connects their groups."""
+    groups = rigid_groups([link.name for link in expected.links], expected.joints)
+    head = {name: group[0] for group in groups for name in group}
+    ends = {head[name] for name in pair}
+    return len(ends) == 1 or any(
+        {head[joint.parent], head[joint.child]} == ends for joint in expected.joints
     )

@@ -10,7 +10,7 @@ from typing import Annotated, TypeAlias
 from msgspec import Meta, Struct, field, structs
 
 from urdf_usd.conformance.converters.candidates import OURS, OWN, Candidate
-from urdf_usd.conformance.engines.registry import target
+from urdf_usd.conformance.engines.protocol import target
 from urdf_usd.conformance.execution.worker import DEFAULT_LIMITS, Limits
 from urdf_usd.converter import options as o
 from urdf_usd.converter.robot.model import BaseOption

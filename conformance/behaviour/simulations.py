@@ -42,12 +42,12 @@ from urdf_usd.conformance.engines.protocol import Request, UnsupportedError
 from urdf_usd.conformance.engines.reference import structure
 from urdf_usd.conformance.observation.robot import (
     Configurations,
+    DriveObservation,
     JointObservation,
     JointType,
     Observation,
 )
 from urdf_usd.conformance.observation.sampling import configurations
-from urdf_usd.conformance.observation.simulation import DriveObservation
 from urdf_usd.converter.conversion import convert_parsed
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
 from urdf_usd.converter.options import ConvertOptions

@@ -36,7 +36,7 @@ from urdf_usd.conformance.observation.shapes import (
     Shading,
     ShapeObservation,
 )
-from urdf_usd.conformance.tolerance.bounds import ARITHMETIC, RELATIVE, largest
+from urdf_usd.conformance.tolerance import ARITHMETIC, RELATIVE, largest
 from urdf_usd.reports.records.record import Difference, Value
 from urdf_usd.reports.text import value_text
 

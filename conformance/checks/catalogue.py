@@ -8,7 +8,6 @@ from urdf_usd.conformance.checks import (  # noqa: F401  they define the checks
     appearance,
     dynamics,
     kinematics,
-    limits,
     mass,
     shapes,
     simulation,

@@ -21,8 +21,7 @@ from urdf_usd.conformance.observation.robot import (
     UnexpectedSetting,
 )
 from urdf_usd.conformance.observation.shapes import Role, ShapeKind
-from urdf_usd.conformance.tolerance.bounds import Tolerance
-from urdf_usd.conformance.tolerance.model import ToleranceModel
+from urdf_usd.conformance.tolerance import Tolerance, ToleranceModel
 from urdf_usd.reports.records.record import Difference, Value
 from urdf_usd.reports.text import value_text
 

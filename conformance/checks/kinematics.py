@@ -32,8 +32,13 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
     Quantity,
 )
-from urdf_usd.conformance.tolerance.bounds import ARITHMETIC, QUATERNION, RELATIVE, ROUNDINGS
-from urdf_usd.conformance.tolerance.model import ToleranceModel
+from urdf_usd.conformance.tolerance import (
+    ARITHMETIC,
+    QUATERNION,
+    RELATIVE,
+    ROUNDINGS,
+    ToleranceModel,
+)
 from urdf_usd.reports.records.record import Difference, Grade
 
 _Array: TypeAlias = NDArray[np.float64]

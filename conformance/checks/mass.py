@@ -28,22 +28,20 @@ from urdf_usd.conformance.checks.check import (
 )
 from urdf_usd.conformance.checks.kinematics import joint_errors
 from urdf_usd.conformance.observation.robot import Base, MassProperties, Observation, Quantity
-from urdf_usd.conformance.tolerance.bounds import (
+from urdf_usd.conformance.tolerance import (
     DEFAULTED,
+    GroupMass,
+    ToleranceModel,
     center_bound,
+    group_masses,
     harmless_moment,
     inertia_bound,
     is_pointlike,
     largest_moment,
     length,
+    masses_of,
     principal_moments,
     scalar_bound,
-)
-from urdf_usd.conformance.tolerance.model import (
-    GroupMass,
-    ToleranceModel,
-    group_masses,
-    masses_of,
     tensor_of,
 )
 from urdf_usd.reports.records.record import Difference, Grade

@@ -33,8 +33,13 @@ from urdf_usd.conformance.observation.shapes import (
     ShapeObservation,
     Surface,
 )
-from urdf_usd.conformance.tolerance.bounds import ARITHMETIC, QUATERNION, RELATIVE, length
-from urdf_usd.conformance.tolerance.model import ToleranceModel
+from urdf_usd.conformance.tolerance import (
+    ARITHMETIC,
+    QUATERNION,
+    RELATIVE,
+    ToleranceModel,
+    length,
+)
 from urdf_usd.reports.records.record import Difference, Grade, Range, Value
 from urdf_usd.reports.text import value_text
 

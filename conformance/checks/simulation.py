@@ -23,14 +23,16 @@ from urdf_usd.conformance.checks.check import (
     relative_difference,
     stated,
 )
-from urdf_usd.conformance.observation.robot import Observation, Quantity, SettingKind
-from urdf_usd.conformance.observation.shapes import Role
-from urdf_usd.conformance.observation.simulation import (
+from urdf_usd.conformance.observation.robot import (
     USUAL_FRICTIONS,
     ContactMaterialObservation,
+    Observation,
+    Quantity,
+    SettingKind,
     SimulationObservation,
 )
-from urdf_usd.conformance.tolerance.bounds import scalar_bound
+from urdf_usd.conformance.observation.shapes import Role
+from urdf_usd.conformance.tolerance import scalar_bound
 from urdf_usd.reports.records.record import Difference
 
 _WORLD = ""

@@ -20,10 +20,9 @@ from urdf_usd.conformance.checks.check import (
     stated,
     unexpected,
 )
-from urdf_usd.conformance.checks.limits import stored_limit, unit_hint
+from urdf_usd.conformance.checks.dynamics import stored_limit, unit_hint
 from urdf_usd.conformance.observation import robot as obs
-from urdf_usd.conformance.tolerance.bounds import ROUNDINGS, scalar_bound
-from urdf_usd.conformance.tolerance.model import rigid_groups
+from urdf_usd.conformance.tolerance import ROUNDINGS, rigid_groups, scalar_bound
 from urdf_usd.reports.records.record import Difference, Range, Value
 from urdf_usd.reports.text import value_text
 

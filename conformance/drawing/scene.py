@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from urdf_usd.conformance.checks.kinematics import angles
 from urdf_usd.conformance.engines.openusd.shapes import draw_shapes
 from urdf_usd.conformance.engines.protocol import UnsupportedError
-from urdf_usd.conformance.engines.reference_shapes import draw_shapes as draw_urdf
+from urdf_usd.conformance.engines.reference import draw_shapes as draw_urdf
 from urdf_usd.conformance.engines.statements import vec3
 from urdf_usd.conformance.observation.robot import (
     Configurations,
@@ -28,7 +28,7 @@ from urdf_usd.conformance.observation.robot import (
 )
 from urdf_usd.conformance.observation.sampling import plane
 from urdf_usd.conformance.observation.shapes import Drawing, Role, ShapeKind, ShapeObservation
-from urdf_usd.conformance.tolerance.model import tensor_of
+from urdf_usd.conformance.tolerance import tensor_of
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.reports.records.scene import (
     Affine,

@@ -1,1 +1,1 @@
-"""Engines: the protocol, the registry, one module per engine, and what they share."""
+"""Engines: the protocol and the table of engines, one module per engine, and what they share."""

@@ -13,11 +13,10 @@ import numpy as np
 from lxml import etree
 from msgspec import Struct
 
-from urdf_usd.conformance.engines import solids
+from urdf_usd.conformance.engines import surfaces as solids
 from urdf_usd.conformance.engines.meshes import LoadedMesh
 from urdf_usd.conformance.engines.prepared_urdf import UrdfCopy, UrdfElement, find_mesh, prepare
-from urdf_usd.conformance.engines.reference import read_kept
-from urdf_usd.conformance.engines.reference_shapes import mesh_of, placement
+from urdf_usd.conformance.engines.reference import mesh_of, placement, read_kept
 from urdf_usd.conformance.engines.statements import Array
 from urdf_usd.converter.robot import model
 from urdf_usd.converter.robot.spatial import inertia_tensor, transform_from_pose

@@ -56,6 +56,10 @@ from urdf_usd.conformance.engines.statements import (
 )
 from urdf_usd.conformance.engines.surfaces import mesh_surface, plain_surface, primitive_surface
 from urdf_usd.conformance.observation import robot as obs
+from urdf_usd.conformance.observation.robot import (
+    ContactMaterialObservation,
+    SimulationObservation,
+)
 from urdf_usd.conformance.observation.shapes import (
     DIRECTIONS,
     Appearance,
@@ -64,10 +68,6 @@ from urdf_usd.conformance.observation.shapes import (
     ShapeKind,
     ShapeObservation,
     Surface,
-)
-from urdf_usd.conformance.observation.simulation import (
-    ContactMaterialObservation,
-    SimulationObservation,
 )
 
 Array = NDArray[np.float64]

@@ -46,7 +46,7 @@ from urdf_usd.conformance.engines.statements import (
     quats_wxyz,
 )
 from urdf_usd.conformance.observation import robot as obs
-from urdf_usd.conformance.observation.simulation import DriveObservation, SimulationObservation
+from urdf_usd.conformance.observation.robot import DriveObservation, SimulationObservation
 
 if TYPE_CHECKING:
     import newton

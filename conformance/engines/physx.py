@@ -26,7 +26,7 @@ from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.process import Simulator
 from urdf_usd.conformance.engines.statements import matrices_of_xyzw, quats_wxyz
 from urdf_usd.conformance.observation import robot as obs
-from urdf_usd.conformance.observation.simulation import DriveObservation, SimulationObservation
+from urdf_usd.conformance.observation.robot import DriveObservation, SimulationObservation
 
 Array: TypeAlias = NDArray[np.float64]
 

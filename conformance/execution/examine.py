@@ -33,11 +33,15 @@ from urdf_usd.conformance.execution.job import (
 )
 from urdf_usd.conformance.execution.sources import AT_REST, observe_files, observe_side
 from urdf_usd.conformance.execution.worker import Steps, is_limit, over_limits, own_folder
-from urdf_usd.conformance.expectations import compare_readings, configurations_of, judge_case
+from urdf_usd.conformance.expectations import (
+    compare_readings,
+    configurations_of,
+    judge_case,
+    requested_settings,
+)
 from urdf_usd.conformance.observation import robot as obs
+from urdf_usd.conformance.observation.robot import SimulationObservation
 from urdf_usd.conformance.observation.shapes import Drawing
-from urdf_usd.conformance.observation.simulation import SimulationObservation
-from urdf_usd.conformance.requested_settings import requested_settings
 from urdf_usd.conformance.verdict.judged import DECIDING, REFERENCE, ColliderChoice, Judgement
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import diagnostics as d

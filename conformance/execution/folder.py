@@ -41,7 +41,7 @@ from urdf_usd.conformance.converters.candidates import (
     ReadyUsds,
     RegisteredConverter,
 )
-from urdf_usd.conformance.engines import registry
+from urdf_usd.conformance.engines import protocol
 from urdf_usd.conformance.execution.job import Job
 from urdf_usd.converter.scratch import PREFIX
 from urdf_usd.converter.urdf.uris import FileResolver
@@ -259,7 +259,7 @@ def fingerprint(job: Job, engines: Iterable[str], hashes: Iterable[str], *, cras
         simulation = structs.replace(options.simulation, file="")
         options = structs.replace(options, simulation=simulation)
     variables = allowed_environment(job.options.environment) if is_xacro(str(source.path)) else {}
-    chosen = tuple(engines) or registry.names()
+    chosen = tuple(engines) or protocol.names()
     code: list[str] = []
     if isinstance(candidate, CommandConverter):
         files = [Path(word) for word in candidate.words if os.path.isfile(word)]  # noqa: PTH113
@@ -278,8 +278,8 @@ def fingerprint(job: Job, engines: Iterable[str], hashes: Iterable[str], *, cras
         chosen,
         job.limits if crashed else None,
         (candidate.name, candidate.title, candidate.recipe, *code),
-        [_plugin_code(registry.target(name)) for name in chosen],
-        registry.present(),
+        [_plugin_code(protocol.target(name)) for name in chosen],
+        protocol.present(),
         present_versions(),
     )
     content = msgspec.json.encode(parts, order="sorted", enc_hook=str)

@@ -10,7 +10,6 @@ from msgspec import Struct, field, structs
 
 from urdf_usd.conformance.converters.candidates import OWN, Candidate
 from urdf_usd.conformance.engines import protocol as p
-from urdf_usd.conformance.engines import registry
 from urdf_usd.conformance.execution.worker import DEFAULT_LIMITS, Limits, Steps, Workers
 from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.verdict.judged import DECIDING, REFERENCE, RoundTripOutcomes
@@ -54,7 +53,7 @@ class InstalledEngine(Struct, frozen=True):
 
 def installed_engine(name: str) -> InstalledEngine:
     """Load an engine, and return whether it is available; raise a TypeError if it is none."""
-    loaded = registry.engine(name)
+    loaded = p.engine(name)
     side, availability = cast("tuple[object, object]", (loaded.side, loaded.availability()))
     if isinstance(side, p.Side) and isinstance(availability, p.Available | p.Unavailable):
         return InstalledEngine(name, side, availability)
@@ -76,11 +75,11 @@ def _load_engines(names: Sequence[str]) -> list[InstalledEngine]:
 def list_engines(workers: Workers) -> list[InstalledEngine]:
     """Load all installed engines in workers, and list them sorted by name."""
     limit = max(workers.limits.time, _LOADING)
-    found = workers.call(_load_engines, registry.names(), timeout=limit)
+    found = workers.call(_load_engines, p.names(), timeout=limit)
     if isinstance(found, list):
         return found
     why = found.reason if isinstance(found, p.Crashed) else found
-    raise registry.MissingEngineError(f"engines cannot be loaded: {why}{_HINT}")
+    raise p.MissingEngineError(f"engines cannot be loaded: {why}{_HINT}")
 
 
 def select_engines(workers: Workers, requested: Sequence[str] = ()) -> tuple[InstalledEngine, ...]:
@@ -93,11 +92,11 @@ def select_engines(workers: Workers, requested: Sequence[str] = ()) -> tuple[Ins
         MissingEngineError: The reference or the OpenUSD engine is not available.
     """
     for name in requested:
-        registry.target(name)
+        p.target(name)
     engines = list_engines(workers)
     for engine in engines:
         if engine.name in _NEEDED and not engine.is_available:
-            raise registry.MissingEngineError(
+            raise p.MissingEngineError(
                 f"engine {engine.name} is not usable: {engine.problem}{_HINT}"
             )
     # An optional engine that is not installed is only reported if it was requested.

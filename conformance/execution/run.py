@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from urdf_usd.conformance.engines import registry
+from urdf_usd.conformance.engines import protocol
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.folder import (
     RunFolder,
@@ -180,7 +180,7 @@ def run(
     """
     # Before the folder is emptied.
     for name in options.engines:
-        registry.target(name)
+        protocol.target(name)
     require_scheduler(options)
     records = []
     with claim_run_folder(Path(out), places(sources, options), resume=options.resume) as folder:

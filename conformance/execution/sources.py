@@ -20,24 +20,23 @@ from msgspec import Struct, structs
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.engines import protocol as p
-from urdf_usd.conformance.engines import reference, registry
+from urdf_usd.conformance.engines import reference
 from urdf_usd.conformance.engines.estimated_urdf import estimate_urdf
 from urdf_usd.conformance.engines.mjcf import draw_mjcf, mjcf_efforts, mjcf_joints, observe_mjcf
 from urdf_usd.conformance.engines.mujoco_models import with_motion
 from urdf_usd.conformance.engines.openusd.shapes import rest_solids
-from urdf_usd.conformance.engines.reference_shapes import draw_shapes
+from urdf_usd.conformance.engines.reference import draw_shapes
 from urdf_usd.conformance.engines.statements import read_only
 from urdf_usd.conformance.execution.folder import MISSING
 from urdf_usd.conformance.execution.job import USD_ENGINE, EngineResults, InstalledEngine, Job
 from urdf_usd.conformance.execution.worker import Steps
+from urdf_usd.conformance.expectations import touching_links
 from urdf_usd.conformance.export.reading import read_stage
 from urdf_usd.conformance.matching import Labelled, label_robot, match_names
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.sampling import configurations, plan_rollout
 from urdf_usd.conformance.observation.shapes import Drawing
-from urdf_usd.conformance.requested_settings import touching_links
-from urdf_usd.conformance.tolerance.bounds import Tolerance
-from urdf_usd.conformance.tolerance.model import derive_tolerance_model
+from urdf_usd.conformance.tolerance import Tolerance, derive_tolerance_model
 from urdf_usd.conformance.verdict.judged import REFERENCE, RoundTripOutcomes
 from urdf_usd.converter.diagnostics import ConversionError, SourceError
 from urdf_usd.converter.file_content import InputFile
@@ -412,7 +411,7 @@ def observe(engine: str, request: p.Request) -> p.Observed | p.Unsupported:
         TypeError: It returned no observation, or one with values of other types.
     """
     try:
-        observation: object = registry.engine(engine).observe(request)
+        observation: object = p.engine(engine).observe(request)
     except p.UnsupportedError as refusal:
         reason = " ".join(str(refusal).split())
         return p.Unsupported(reason, isinstance(refusal, p.InvalidFileError))
@@ -420,7 +419,7 @@ def observe(engine: str, request: p.Request) -> p.Observed | p.Unsupported:
         kind = type(observation).__name__
         raise TypeError(f"the engine returned {kind} instead of an observation")
     # Those of this project are checked by mypy.
-    if not registry.target(engine).startswith("urdf_usd."):
+    if not p.target(engine).startswith("urdf_usd."):
         obs.require_types(observation)
     return p.Observed(observation)
 

@@ -15,8 +15,7 @@ from pxr import Sdf, Usd, Vt
 
 from urdf_usd.conformance.engines.openusd.masses import body_mass
 from urdf_usd.conformance.engines.openusd.reading import Reading, number_attribute
-from urdf_usd.conformance.engines.openusd.transforms import Array, rigid_part
-from urdf_usd.conformance.engines.statements import vec3
+from urdf_usd.conformance.engines.statements import Array, rigid_part, vec3
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot import spatial

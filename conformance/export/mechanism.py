@@ -17,7 +17,7 @@ from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.conformance.engines.openusd.joints import Connection, connections, span_tree
 from urdf_usd.conformance.engines.openusd.reading import PROXIES, WORLD, Reading, text_attribute
-from urdf_usd.conformance.engines.openusd.transforms import Array, inverses
+from urdf_usd.conformance.engines.statements import Array, inverses
 from urdf_usd.conformance.export import joints as joint_motions
 from urdf_usd.conformance.export.links import StageLink, legible_name, read_custom, rigid
 from urdf_usd.conformance.observation.robot import JointType

@@ -16,8 +16,8 @@ from pxr import Tf, Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.conformance.engines.openusd import reading as stages
 from urdf_usd.conformance.engines.openusd.reading import WORLD
-from urdf_usd.conformance.engines.openusd.transforms import inverses
 from urdf_usd.conformance.engines.openusd.values import read_authored, unusable_values
+from urdf_usd.conformance.engines.statements import inverses
 from urdf_usd.conformance.export import links as contents
 from urdf_usd.conformance.export import mechanism as mechanisms
 from urdf_usd.conformance.export.shapes import NO_SHAPES, Texture, read_shapes

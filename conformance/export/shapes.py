@@ -20,8 +20,7 @@ from urdf_usd.conformance.engines.openusd.appearances import (
 )
 from urdf_usd.conformance.engines.openusd.reading import PROXIES, Reading
 from urdf_usd.conformance.engines.openusd.shapes import gprim_geometry, roles_of
-from urdf_usd.conformance.engines.openusd.transforms import Array
-from urdf_usd.conformance.engines.statements import vec3
+from urdf_usd.conformance.engines.statements import Array, vec3
 from urdf_usd.conformance.export.links import StageLink, read_custom
 from urdf_usd.conformance.export.mechanism import nearest
 from urdf_usd.conformance.observation.shapes import Role, ShapeKind

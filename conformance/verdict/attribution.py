@@ -16,8 +16,7 @@ from msgspec import Struct, structs
 
 from urdf_usd.conformance.checks.check import Check, Compared, Comparison, Incomparable, compare
 from urdf_usd.conformance.observation.robot import Observation
-from urdf_usd.conformance.tolerance.bounds import RELATIVE, ROUNDINGS
-from urdf_usd.conformance.tolerance.model import ToleranceModel
+from urdf_usd.conformance.tolerance import RELATIVE, ROUNDINGS, ToleranceModel
 from urdf_usd.conformance.verdict.deviations import UNEXPLAINED, Deviation, DeviationCase, explain
 from urdf_usd.reports.records.record import DeviationRecord, Difference, Grade
 

@@ -19,7 +19,7 @@ from urdf_usd.conformance.checks import shapes as compared
 from urdf_usd.conformance.checks.check import Compared, Comparison, Sides, difference
 from urdf_usd.conformance.checks.shapes import LinkShapes, Shapes, combined_surface, named
 from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation
-from urdf_usd.conformance.tolerance.model import ToleranceModel
+from urdf_usd.conformance.tolerance import ToleranceModel
 from urdf_usd.conformance.verdict.judged import ColliderChoice
 from urdf_usd.reports.records.record import Difference, Range
 from urdf_usd.reports.text import value_text

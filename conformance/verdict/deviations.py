@@ -28,8 +28,7 @@ from urdf_usd.conformance.observation.robot import (
     Vec6,
 )
 from urdf_usd.conformance.observation.shapes import Role, ShapeObservation
-from urdf_usd.conformance.tolerance.bounds import scalar_bound
-from urdf_usd.conformance.tolerance.model import rigid_groups, tensor_of
+from urdf_usd.conformance.tolerance import rigid_groups, scalar_bound, tensor_of
 
 UNEXPLAINED = "unexplained"
 _LIMITS = ("limits.lower", "limits.upper", "structure.types")

@@ -30,10 +30,19 @@ from urdf_usd.conformance.checks.check import (
 from urdf_usd.conformance.checks.mass import MOMENT
 from urdf_usd.conformance.checks.simulation import without_requested
 from urdf_usd.conformance.engines.protocol import Crashed, Observed, Outcome, Side, Unsupported
-from urdf_usd.conformance.observation.robot import Base, Observation, Quantity
-from urdf_usd.conformance.observation.simulation import SimulationObservation
-from urdf_usd.conformance.tolerance.bounds import Tolerance, principal_moments
-from urdf_usd.conformance.tolerance.model import ToleranceModel, derive_tolerance_model, tensor_of
+from urdf_usd.conformance.observation.robot import (
+    Base,
+    Observation,
+    Quantity,
+    SimulationObservation,
+)
+from urdf_usd.conformance.tolerance import (
+    Tolerance,
+    ToleranceModel,
+    derive_tolerance_model,
+    principal_moments,
+    tensor_of,
+)
 from urdf_usd.conformance.verdict.attribution import (
     EngineComparison,
     attribute,

@@ -19,8 +19,7 @@ from msgspec import structs
 from urdf_usd.conformance.checks.check import Check, Compared, Comparison, Incomparable, compare
 from urdf_usd.conformance.engines.protocol import Crashed, Observed, Outcome, Unsupported
 from urdf_usd.conformance.observation.robot import JointType, Observation
-from urdf_usd.conformance.tolerance.bounds import RELATIVE
-from urdf_usd.conformance.tolerance.model import ToleranceModel, tensor_of
+from urdf_usd.conformance.tolerance import RELATIVE, ToleranceModel, tensor_of
 from urdf_usd.conformance.verdict.attribution import agrees, by_item, known_deviations, roundings
 from urdf_usd.conformance.verdict.judged import RoundTripOutcomes
 from urdf_usd.reports.records.record import Difference, Grade

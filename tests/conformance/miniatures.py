@@ -27,8 +27,7 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
 )
 from urdf_usd.conformance.observation.shapes import Role, ShapeObservation
-from urdf_usd.conformance.tolerance.bounds import Tolerance
-from urdf_usd.conformance.tolerance.model import derive_tolerance_model
+from urdf_usd.conformance.tolerance import Tolerance, derive_tolerance_model
 from urdf_usd.converter.robot.model import (
     Fixed,
     Range,

@@ -35,8 +35,8 @@ from urdf_usd.conformance.engines.openusd.settings import harmless_reason
 from urdf_usd.conformance.engines.protocol import Observed, Request, UnsupportedError
 from urdf_usd.conformance.engines.reference import ReferenceEngine, structure
 from urdf_usd.conformance.execution.sources import read_as_mjcf
+from urdf_usd.conformance.expectations import requested_settings
 from urdf_usd.conformance.observation.sampling import configurations
-from urdf_usd.conformance.requested_settings import requested_settings
 from urdf_usd.conformance.verdict.judged import REFERENCE
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import ConvertOptions, Profile, convert

@@ -14,7 +14,7 @@ from pxr import Gf, Sdf, Usd, UsdGeom, UsdLux, UsdPhysics, UsdShade, Vt
 from tests.faults import fault as f
 from tests.faults.fault import Edit, Place, Robot, add, author, fault, seed, where
 from urdf_usd.conformance.observation.shapes import Role, ShapeObservation
-from urdf_usd.conformance.tolerance.bounds import Tolerance
+from urdf_usd.conformance.tolerance import Tolerance
 
 _Array = NDArray[np.float64]
 _TOKENS = UsdGeom.Tokens

@@ -12,7 +12,7 @@ from pxr import Gf, Sdf, Tf, Usd, UsdGeom, UsdPhysics
 from tests.faults import fault as f
 from tests.faults.fault import Edit, Place, Robot, author, fault, seed
 from urdf_usd.conformance.observation.robot import COORDINATES, Base, JointType
-from urdf_usd.conformance.tolerance.bounds import Tolerance
+from urdf_usd.conformance.tolerance import Tolerance
 
 _TOLERANCE = Tolerance()
 _POSE = "kinematics.position kinematics.rotation"

@@ -15,8 +15,7 @@ from tests.faults import fault as f
 from tests.faults.fault import Edit, Place, Places, ProfileName, Robot, author, fault, seed
 from urdf_usd.conformance.observation.robot import COORDINATES, JointType, Observation
 from urdf_usd.conformance.observation.shapes import Role
-from urdf_usd.conformance.tolerance.bounds import RELATIVE, Tolerance
-from urdf_usd.conformance.tolerance.model import rigid_groups
+from urdf_usd.conformance.tolerance import RELATIVE, Tolerance, rigid_groups
 
 _TOLERANCE = Tolerance()
 _DEGREES = math.degrees(1.0)

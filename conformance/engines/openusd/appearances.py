@@ -21,8 +21,7 @@ from pxr import Ar, Sdr, Usd, UsdGeom, UsdShade
 
 from urdf_usd.conformance.engines import surfaces
 from urdf_usd.conformance.engines.mesh_materials import LARGEST_IMAGE, image_digest
-from urdf_usd.conformance.engines.openusd.transforms import Array
-from urdf_usd.conformance.engines.statements import vec3
+from urdf_usd.conformance.engines.statements import Array, vec3
 from urdf_usd.conformance.observation import shapes as observed
 from urdf_usd.conformance.observation.shapes import Appearance
 

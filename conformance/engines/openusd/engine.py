@@ -24,8 +24,7 @@ from urdf_usd.conformance.engines.openusd.masses import body_mass
 from urdf_usd.conformance.engines.openusd.reading import WORLD, LinkPrim, Reading, urdf_name
 from urdf_usd.conformance.engines.openusd.settings import unexpected_settings
 from urdf_usd.conformance.engines.openusd.shapes import state_shapes
-from urdf_usd.conformance.engines.openusd.transforms import inverses
-from urdf_usd.conformance.engines.statements import read_only, vec3
+from urdf_usd.conformance.engines.statements import inverses, read_only, vec3
 from urdf_usd.conformance.observation import robot as observed
 from urdf_usd.conformance.observation.robot import JointObservation, JointType, Observation
 

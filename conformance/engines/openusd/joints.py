@@ -15,10 +15,16 @@ from msgspec import Struct, structs
 from pxr import UsdPhysics
 
 from urdf_usd.conformance.engines.openusd import reading as stages
-from urdf_usd.conformance.engines.openusd import transforms as rigid
 from urdf_usd.conformance.engines.openusd.reading import WORLD, Reading
-from urdf_usd.conformance.engines.openusd.transforms import Array, inverses, transforms
-from urdf_usd.conformance.engines.statements import matrices, vec3
+from urdf_usd.conformance.engines.statements import (
+    Array,
+    inverses,
+    matrices,
+    separation,
+    transforms,
+    turns,
+    vec3,
+)
 from urdf_usd.conformance.observation import robot as observed
 from urdf_usd.conformance.observation.robot import JointType
 
@@ -353,12 +359,12 @@ def _motion(joint: Connection, given: Array | None) -> Array | None:
     to_child = anchor[:3, :3]
     match kind, axis:
         case ((JointType.REVOLUTE | JointType.CONTINUOUS), int()):
-            return transforms(rigid.turns(axis, sign * given[:, 0]))
+            return transforms(turns(axis, sign * given[:, 0]))
         case JointType.PRISMATIC, int():
             return transforms(position=sign * given * np.eye(3)[axis])
         case JointType.PLANAR, int():
             # Displacements are in the child's frame at zero; those off the plane count not.
-            about = to_child @ rigid.turns(axis, sign * given[:, 3]) @ to_child.T
+            about = to_child @ turns(axis, sign * given[:, 3]) @ to_child.T
             motions: Array = inverses(anchor) @ transforms(about, given[:, :3]) @ anchor
             motions[:, axis, 3] = 0.0
             return motions
@@ -378,7 +384,7 @@ def assembly_gaps(
     """Compare both frames of every joint at the authored poses."""
     return tuple(
         observed.AssemblyGap(
-            joint.name, *rigid.separation(*(reading.rigid(body) @ x for body, x in sides))
+            joint.name, *separation(*(reading.rigid(body) @ x for body, x in sides))
         )
         for joint in joints
         for sides in [zip(joint.bodies, joint.anchors, strict=True)]

@@ -23,11 +23,18 @@ import numpy as np
 from msgspec import Struct
 from pxr import Gf, Usd, UsdGeom, UsdPhysics
 
-from urdf_usd.conformance.engines import solids
+from urdf_usd.conformance.engines import surfaces as solids
 from urdf_usd.conformance.engines.openusd.joints import AXES
 from urdf_usd.conformance.engines.openusd.reading import Reading, urdf_name
-from urdf_usd.conformance.engines.openusd.transforms import Array, inverses, rigid_part
-from urdf_usd.conformance.engines.statements import along_link, matrices, vec3, vec6
+from urdf_usd.conformance.engines.statements import (
+    Array,
+    along_link,
+    inverses,
+    matrices,
+    rigid_part,
+    vec3,
+    vec6,
+)
 from urdf_usd.conformance.engines.surfaces import fans
 from urdf_usd.conformance.observation.robot import Departure, MassProperties, Restatement
 

@@ -28,10 +28,9 @@ import numpy as np
 from msgspec import Struct
 from pxr import Gf, Pcp, Sdf, Tf, Usd, UsdGeom, UsdPhysics
 
-from urdf_usd.conformance.engines.openusd.transforms import Array, inverses, rigid_part
 from urdf_usd.conformance.engines.openusd.values import Authored, read_authored, unusable_values
 from urdf_usd.conformance.engines.protocol import InvalidFileError, UnsupportedError
-from urdf_usd.conformance.engines.statements import read_only
+from urdf_usd.conformance.engines.statements import Array, inverses, read_only, rigid_part
 from urdf_usd.conformance.observation.robot import JointType
 
 WORLD = ""

@@ -28,8 +28,12 @@ from urdf_usd.conformance.engines.openusd import simulation
 from urdf_usd.conformance.engines.openusd.joints import UNBOUNDED, BodyTree, Connection
 from urdf_usd.conformance.engines.openusd.reading import WORLD, Reading, applied_schemas
 from urdf_usd.conformance.engines.openusd.values import has_default, numbers_of
-from urdf_usd.conformance.observation.robot import JointType, SettingKind, UnexpectedSetting
-from urdf_usd.conformance.observation.simulation import USUAL_FRICTIONS
+from urdf_usd.conformance.observation.robot import (
+    USUAL_FRICTIONS,
+    JointType,
+    SettingKind,
+    UnexpectedSetting,
+)
 from urdf_usd.reports.records.record import Value
 from urdf_usd.reports.text import value_text
 

@@ -18,9 +18,8 @@ from urdf_usd.conformance.engines import surfaces
 from urdf_usd.conformance.engines.openusd import appearances
 from urdf_usd.conformance.engines.openusd import reading as stages
 from urdf_usd.conformance.engines.openusd.appearances import Geometry
-from urdf_usd.conformance.engines.openusd.transforms import Array
-from urdf_usd.conformance.engines.solids import hull_volume
-from urdf_usd.conformance.engines.statements import vec3
+from urdf_usd.conformance.engines.statements import Array, vec3
+from urdf_usd.conformance.engines.surfaces import hull_volume
 from urdf_usd.conformance.observation import shapes as observed
 from urdf_usd.conformance.observation.shapes import Role, ShapeKind
 

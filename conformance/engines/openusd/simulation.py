@@ -20,7 +20,6 @@ from urdf_usd.conformance.engines.openusd import reading as stages
 from urdf_usd.conformance.engines.openusd.joints import ANGULAR, UNBOUNDED, Connection
 from urdf_usd.conformance.engines.openusd.reading import Reading, SchemaFamily
 from urdf_usd.conformance.observation import robot as observed
-from urdf_usd.conformance.observation import simulation as simulated
 from urdf_usd.conformance.observation.robot import JointType
 
 SELF_COLLISION = (
@@ -318,9 +317,9 @@ def _alike(one: observed.HeadCoupling | None, other: observed.HeadCoupling | Non
 
 def observe_simulation(
     reading: Reading, joints: Sequence[Connection]
-) -> simulated.SimulationObservation:
+) -> observed.SimulationObservation:
     newton, units = SchemaFamily.NEWTON in reading.families, reading.units
-    drives: list[simulated.DriveObservation] = []
+    drives: list[observed.DriveObservation] = []
     numbers: dict[str, list[tuple[str, float]]] = defaultdict(list)
     for joint in joints:
         prim, name = reading.prim(joint.path), joint.name
@@ -338,7 +337,7 @@ def observe_simulation(
                 for x in ("Position", "Velocity")
             )
             drives.append(
-                simulated.DriveObservation(name, stiffness, damping, place, rate, is_acceleration)
+                observed.DriveObservation(name, stiffness, damping, place, rate, is_acceleration)
             )
         armatures = (
             *(stages.number_attribute(prim, x) for x in ("newton:armature", "mjc:armature")),
@@ -375,7 +374,7 @@ def observe_simulation(
     if not collides and SchemaFamily.MUJOCO in reading.families:
         # MuJoCo has no such setting: all links collide but those of a joint.
         collides = {True}
-    return simulated.SimulationObservation(
+    return observed.SimulationObservation(
         drives=tuple(drives),
         armatures=tuple(numbers["armature"]),
         positions=tuple(numbers["position"]),
@@ -409,7 +408,7 @@ def _agreed(values: Sequence[float | None], unit: float) -> float | None:
     return stated[0] * unit if is_agreed else math.nan
 
 
-def _contact_materials(reading: Reading) -> Iterator[simulated.ContactMaterialObservation]:
+def _contact_materials(reading: Reading) -> Iterator[observed.ContactMaterialObservation]:
     """Yield the contact material of each collider, for every candidate above it."""
     for path in reading.shapes:
         prim = reading.prim(path)
@@ -423,7 +422,7 @@ def _contact_materials(reading: Reading) -> Iterator[simulated.ContactMaterialOb
                 material.GetRestitutionAttr().Get(),
             )
         for link in reading.carriers(prim):
-            yield simulated.ContactMaterialObservation(link.name, *values, source=path)
+            yield observed.ContactMaterialObservation(link.name, *values, source=path)
 
 
 def filtered_pairs(reading: Reading) -> Iterator[tuple[frozenset[str], str]]:

@@ -9,8 +9,7 @@ from urdf_usd.conformance.checks import check as module
 from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS, SIMULATION_CHECKS
 from urdf_usd.conformance.checks.check import Compared, Differences, Sides, compare, equality
 from urdf_usd.conformance.observation.robot import Quantity
-from urdf_usd.conformance.tolerance.bounds import Tolerance
-from urdf_usd.conformance.tolerance.model import derive_tolerance_model
+from urdf_usd.conformance.tolerance import Tolerance, derive_tolerance_model
 
 _ALL = (*CHECKS, *SIMULATION_CHECKS, *ROUND_TRIP_CHECKS)
 

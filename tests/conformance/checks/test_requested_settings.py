@@ -10,12 +10,11 @@ from urdf_usd.conformance.checks.catalogue import SIMULATION_CHECKS
 from urdf_usd.conformance.checks.check import Compared, compare
 from urdf_usd.conformance.checks.simulation import without_requested
 from urdf_usd.conformance.observation import robot as obs
-from urdf_usd.conformance.observation.simulation import (
+from urdf_usd.conformance.observation.robot import (
     ContactMaterialObservation,
     SimulationObservation,
 )
-from urdf_usd.conformance.tolerance.bounds import Tolerance
-from urdf_usd.conformance.tolerance.model import derive_tolerance_model
+from urdf_usd.conformance.tolerance import Tolerance, derive_tolerance_model
 from urdf_usd.reports.records.record import Difference, Grade
 
 (_CONTACTS,) = (check for check in SIMULATION_CHECKS if check.id == "simulation.contacts")

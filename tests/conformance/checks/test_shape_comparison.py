@@ -24,7 +24,7 @@ from urdf_usd.conformance.observation.shapes import (
     ShapeObservation,
     Vec3,
 )
-from urdf_usd.conformance.tolerance.bounds import RELATIVE
+from urdf_usd.conformance.tolerance import RELATIVE
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.reports.records.record import CheckRecord, Grade, Verdict
 

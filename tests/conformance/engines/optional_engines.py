@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from urdf_usd.conformance.engines import registry
+from urdf_usd.conformance.engines import protocol
 from urdf_usd.conformance.engines.protocol import Engine, Unavailable
 
 # Second readers of MJCF.
@@ -13,7 +13,7 @@ MJCF_READERS = ("drake-mjcf", "newton-mjcf", "pinocchio-mjcf")
 
 def installed(name: str) -> Engine:
     """Return an engine; skip the test if it is not installed."""
-    engine = registry.engine(name)
+    engine = protocol.engine(name)
     match engine.availability():
         case Unavailable(reason, remedy):
             pytest.skip(f"{reason}; {remedy}")

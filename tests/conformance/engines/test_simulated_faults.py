@@ -19,8 +19,7 @@ from urdf_usd.conformance.checks.check import Compared, compare
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.engines.reference import ReferenceEngine
 from urdf_usd.conformance.execution.sources import questions
-from urdf_usd.conformance.tolerance.bounds import Tolerance
-from urdf_usd.conformance.tolerance.model import derive_tolerance_model
+from urdf_usd.conformance.tolerance import Tolerance, derive_tolerance_model
 from urdf_usd.conformance.verdict.attribution import compare_simulator
 from urdf_usd.converter import convert
 from urdf_usd.converter.urdf.parse import parse

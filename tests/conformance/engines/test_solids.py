@@ -7,7 +7,7 @@ import pytest
 import trimesh
 
 from tests.conformance.engines.usd_observations import pose
-from urdf_usd.conformance.engines import solids
+from urdf_usd.conformance.engines import surfaces as solids
 
 # Meshes inscribed in round solids: with 256 sections, up to 3e-4 less volume.
 ROUND = 1e-3

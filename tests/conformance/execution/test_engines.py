@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from urdf_usd.conformance.engines.protocol import Available, Side, Unavailable
-from urdf_usd.conformance.engines.registry import MissingEngineError
+from urdf_usd.conformance.engines.protocol import Available, MissingEngineError, Side, Unavailable
 from urdf_usd.conformance.execution.job import InstalledEngine, select_engines
 from urdf_usd.conformance.execution.worker import Limits, Workers
 
@@ -34,7 +33,7 @@ class _Listing(Workers):
 @pytest.fixture(autouse=True)
 def _names(monkeypatch: pytest.MonkeyPatch) -> None:
     names = tuple(engine.name for engine in _INSTALLED)
-    monkeypatch.setattr("urdf_usd.conformance.engines.registry.names", lambda: names)
+    monkeypatch.setattr("urdf_usd.conformance.engines.protocol.names", lambda: names)
 
 
 def _chosen(*requested: str) -> list[str]:

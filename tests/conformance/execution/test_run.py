@@ -11,7 +11,7 @@ import pytest
 from msgspec import structs
 
 from tests.conformance.direct import examine_in_this_process
-from urdf_usd.conformance.engines.registry import UnknownEngineError
+from urdf_usd.conformance.engines.protocol import UnknownEngineError
 from urdf_usd.conformance.execution import converting
 from urdf_usd.conformance.execution.run import check, run
 from urdf_usd.conformance.options import CheckOptions, RunOptions

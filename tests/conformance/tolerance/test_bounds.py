@@ -17,13 +17,14 @@ from urdf_usd.conformance.engines.protocol import Observed
 from urdf_usd.conformance.engines.reference import observe_robot, structure
 from urdf_usd.conformance.observation.robot import ROOT_MOTION, Observation, Quantity
 from urdf_usd.conformance.observation.sampling import configurations
-from urdf_usd.conformance.tolerance.bounds import (
+from urdf_usd.conformance.tolerance import (
     RELATIVE,
     Tolerance,
+    ToleranceModel,
+    derive_tolerance_model,
     inertia_bound,
     scalar_bound,
 )
-from urdf_usd.conformance.tolerance.model import ToleranceModel, derive_tolerance_model
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter.robot.model import (
     Continuous,

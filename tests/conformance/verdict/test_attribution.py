@@ -18,8 +18,7 @@ from tests.conformance.miniatures import (
 )
 from urdf_usd.conformance.engines.protocol import Observed, Outcome, Unsupported
 from urdf_usd.conformance.observation.robot import DOUBLE_PRECISION, SINGLE_PRECISION, Observation
-from urdf_usd.conformance.tolerance.bounds import Tolerance
-from urdf_usd.conformance.tolerance.model import derive_tolerance_model
+from urdf_usd.conformance.tolerance import Tolerance, derive_tolerance_model
 from urdf_usd.conformance.verdict.deviations import UNEXPLAINED
 from urdf_usd.conformance.verdict.judged import Judgement
 from urdf_usd.conformance.verdict.judgement import judge

@@ -22,7 +22,7 @@ from urdf_usd.conformance.checks.catalogue import CHECKS
 from urdf_usd.conformance.engines.protocol import Crashed, Observed, Outcome, Unsupported
 from urdf_usd.conformance.execution.sources import questions
 from urdf_usd.conformance.observation import robot as obs
-from urdf_usd.conformance.tolerance.model import group_masses
+from urdf_usd.conformance.tolerance import group_masses
 from urdf_usd.conformance.verdict.judged import Judgement
 from urdf_usd.conformance.verdict.judgement import MOST_FINDINGS, judge
 from urdf_usd.converter.robot.model import Link, Robot

@@ -14,14 +14,13 @@ from hypothesis import strategies as st
 from tests.conformance.engines.usd_observations import observe_stage
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.openusd.reading import SchemaFamily, refusal
-from urdf_usd.conformance.engines.openusd.transforms import rigid_part, transforms
 from urdf_usd.conformance.engines.protocol import (
     Available,
     InvalidFileError,
     Side,
     UnsupportedError,
 )
-from urdf_usd.conformance.engines.statements import matrices
+from urdf_usd.conformance.engines.statements import matrices, rigid_part, transforms
 
 
 def test_name_and_version_are_reported() -> None:

@@ -1,1 +1,0 @@
-"""Tolerances, sampled configurations and the quantities compared."""
