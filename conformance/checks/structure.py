@@ -151,9 +151,10 @@ def _mimic(sides: Sides) -> Differences:
     heads, found_heads = ({name: obs.head_coupling(name, of.get) for name in of} for of in mimics)
     precision = max(side.precision for side in both)
     for joint, found in sides.joints:
-        # A coupling needs exactly one coordinate; others of a URDF have no effect.
+        # A coupling needs exactly one coordinate; others of a URDF, or of a weld, have no effect.
         single = obs.COORDINATES[joint.type] == 1 or obs.COORDINATES[found.type] == 1
-        if (single and joint.mimic) or found.mimic:
+        moves = obs.COORDINATES[found.type] > 0
+        if (single and joint.mimic) or (moves and found.mimic):
             problem = _mimic_problem(heads[joint.name], found_heads[joint.name], precision)
             text, *values = problem or ("same coupling",)
             subject = f"joint {joint.name}"

@@ -72,8 +72,11 @@ def test_files_of_a_folder_without_a_robot_are_parts(tmp_path: Path) -> None:
     assert [one.id for one in summary.robots] == ["dir--arm", "dir--needy"]
     assert summary.parts == {"file:robots/part.xacro": records["dir--part"].reason}
     assert records["dir--part"].part
-    assert "argument 'mass' is needed" in records["dir--needy"].reason
-    assert "part of another file: defines macros only" in records["dir--part"].reason
+    assert "Undefined substitution argument mass" in records["dir--needy"].reason
+    assert (
+        "part of another file: it only defines macros, properties or arguments"
+        in records["dir--part"].reason
+    )
     files = [file.path for file in records["dir--arm"].source.files]
     assert files == ["arm.urdf.xacro", "part.xacro"]
     (named,) = _run([str(robots / "part.xacro")], tmp_path / "named").values()

@@ -89,8 +89,8 @@ def test_missing_selection_is_the_cause_instead_of_missing_joints(usd: Path) -> 
     record = json.loads(Path("record.json").read_text())
     assert record["verdict"] == "not comparable"
     assert record["reason"] == (
-        "variant set 'model' of /pair has no selection; its variants are 'empty', "
-        "'full': --variant /pair:model=NAME selects one"
+        "variant set /pair:model (empty, full) has no selection: "
+        "--variant /pair:model=NAME selects one"
     )
     assert record["checks"] == []
     assert "joint" not in words(result.output)
@@ -102,7 +102,7 @@ def test_missing_selection_is_named_if_it_matters(usd: Path) -> None:
     failing, exact = (compare(f"{load}.urdf", usd, "model=full") for load in ("heavy", "light"))
 
     assert failing.verdict == "fails"
-    assert failing.reason.startswith("variant set 'load' of /pair has no selection; ")
+    assert failing.reason.startswith("variant set /pair:load (heavy, light) has no selection: ")
     assert "mass" in failing.reason
     assert exact.verdict == "exact"
     (warning,) = exact.diagnostics
@@ -215,6 +215,6 @@ def test_export_and_inspect_name_the_set_without_selection(usd: Path) -> None:
 
         assert result.exit_code == 2
         (line,) = result.stderr.splitlines()
-        assert "variant set 'model' of /pair has no selection" in line
+        assert "variant set /pair:model (empty, full) has no selection" in line
         assert line.endswith("[variant-required]")
     assert not Path("out.urdf").exists()
