@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -126,6 +127,13 @@ class Diagnostic(Struct, frozen=True):
         """Return one line, for an error with the remedy."""
         place = f"{self.location}: " if self.location else ""
         return f"{place}{self.severity}: {self.advice} [{self.rule}]"
+
+
+class Notes(list[Diagnostic]):
+    """Diagnostics that are collected."""
+
+    def add(self, rule: str, where: Any, message: str) -> None:  # noqa: ANN401  has a location
+        self.append(Diagnostic(rule, message, where.location))
 
 
 def by_location(diagnostic: Diagnostic) -> tuple[str, int, int]:

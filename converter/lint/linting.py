@@ -21,6 +21,7 @@ from urdf_usd.converter import ros
 from urdf_usd.converter.diagnostics import (
     Diagnostic,
     Location,
+    Notes,
     SourceError,
     by_location,
     times,
@@ -78,13 +79,6 @@ _THOUSAND = 1000.0
 _TOO_LARGE, _LARGEST_PART = 30.0, 3.0
 _TOO_SMALL = 1e-3
 _HEAVY = 20_000
-
-
-class _Issues(list[Diagnostic]):
-    """Diagnostics that are collected."""
-
-    def add(self, rule: str, where: Any, message: str) -> None:  # noqa: ANN401  has a location
-        self.append(Diagnostic(rule, message, where.location))
 
 
 class LintReport(Struct, frozen=True):
@@ -160,7 +154,7 @@ def document_of(markup: Markup, file: str) -> UrdfDocument | None:
     root = markup.root
     if root.tag != g.ROBOT.tag:
         return None
-    robot = read(root, g.ROBOT, _ANY_VERSION, [])
+    robot = read(root, g.ROBOT, _ANY_VERSION, Notes())
     return UrdfDocument(file, root, robot, markup.expansion is not None)
 
 
@@ -207,9 +201,9 @@ def file_nodes(document: UrdfDocument) -> Iterator[Node]:
                 yield node
 
 
-def _document_issues(document: UrdfDocument) -> _Issues:
+def _document_issues(document: UrdfDocument) -> Notes:
     """Return what is probably wrong with the elements."""
-    found = _Issues()
+    found = Notes()
     for link in document.links:
         inertial = link.first(g.INERTIAL)
         mass = inertial.first(g.MASS) if inertial else None
@@ -265,7 +259,7 @@ def _document_issues(document: UrdfDocument) -> _Issues:
     return found
 
 
-def _add_joint_issues(found: _Issues, joint: Node) -> None:
+def _add_joint_issues(found: Notes, joint: Node) -> None:
     subject, kind = f"joint {joint[g.NAME]!r}", type_of(joint)
     limit = joint.first(g.LIMIT)
     if kind in _DIRECTED and joint.first(g.AXIS) is None:
@@ -278,7 +272,7 @@ def _add_joint_issues(found: _Issues, joint: Node) -> None:
         found.add("mimic-multiplier-zero", mimic, what)
 
 
-def _add_limit_issues(found: _Issues, joint: Node, limit: Node) -> None:
+def _add_limit_issues(found: Notes, joint: Node, limit: Node) -> None:
     subject, kind = f"joint {joint[g.NAME]!r}", type_of(joint)
     absent = [a.name for a in (g.EFFORT, g.VELOCITY) if a.name not in limit.written]
     if absent:
@@ -318,7 +312,7 @@ def _add_limit_issues(found: _Issues, joint: Node, limit: Node) -> None:
         )
 
 
-def _add_origin_issues(found: _Issues, document: UrdfDocument) -> None:
+def _add_origin_issues(found: Notes, document: UrdfDocument) -> None:
     rounded: dict[float, list[Node]] = {}
     for owner, origin in origins(document):
         xyz, rpy = origin[g.XYZ], origin[g.RPY]
@@ -345,7 +339,7 @@ def _off_right_angle(angle: float) -> float:
     return abs(angle - round(angle / _RIGHT_ANGLE) * _RIGHT_ANGLE)
 
 
-def _add_name_issues(found: _Issues, document: UrdfDocument) -> None:
+def _add_name_issues(found: Notes, document: UrdfDocument) -> None:
     links = {link[g.NAME] for link in document.links}
     for node in (*document.links, *document.joints):
         name = node[g.NAME]
@@ -364,7 +358,7 @@ def _add_name_issues(found: _Issues, document: UrdfDocument) -> None:
 # A valid robot
 
 
-def _robot_issues(robot: m.Robot) -> _Issues:
+def _robot_issues(robot: m.Robot) -> Notes:
     """Return what is probably wrong with a valid robot, and the diagnostics of its meshes.
 
     Raises:
@@ -378,7 +372,7 @@ def _robot_issues(robot: m.Robot) -> _Issues:
         if joint := tree.parent_joint.get(name):
             reach[name] = reach[joint.parent] + math.hypot(*joint.origin.position)
     span = max(reach.values())
-    found = _Issues(meshes.diagnostics)
+    found = Notes(meshes.diagnostics)
     _add_massless_issues(found, robot, tree)
     for link in robot.links:
         if link.inertial and link.mass > 0.0:
@@ -397,7 +391,7 @@ def _robot_issues(robot: m.Robot) -> _Issues:
     return found
 
 
-def _add_massless_issues(found: _Issues, robot: m.Robot, tree: Tree) -> None:
+def _add_massless_issues(found: Notes, robot: m.Robot, tree: Tree) -> None:
     links = tree.link
     reported: set[str] = set()
     # The group of the root does not move relative to the base.
@@ -414,7 +408,7 @@ def _add_massless_issues(found: _Issues, robot: m.Robot, tree: Tree) -> None:
 
 
 def _add_inertial_issues(
-    found: _Issues, link: m.Link, inertial: m.Inertial, extent: LinkExtent | None, size: float
+    found: Notes, link: m.Link, inertial: m.Inertial, extent: LinkExtent | None, size: float
 ) -> None:
     subject, mass = f"link {link.name!r}", inertial.mass
     if mass < _NEGLIGIBLE:
@@ -461,7 +455,7 @@ def _add_inertial_issues(
         found.add("com-outside", inertial, what)
 
 
-def _add_motion_issues(found: _Issues, joint: m.Joint, robot: m.Robot, span: float) -> None:
+def _add_motion_issues(found: Notes, joint: m.Joint, robot: m.Robot, span: float) -> None:
     kind, mimic = joint.kind, joint.mimic
     if isinstance(kind, m.Prismatic):
         # Travel that is probably in millimetres.
@@ -497,7 +491,7 @@ def _range(kind: m.JointKind) -> m.Range | None:
 
 
 def _add_mesh_issues(
-    found: _Issues, shape: m.Shape, mesh: m.MeshFile, extent: MeshExtent, often: str, span: float
+    found: Notes, shape: m.Shape, mesh: m.MeshFile, extent: MeshExtent, often: str, span: float
 ) -> None:
     name, scale = _name(mesh), mesh.scale
     # Diagonals of the bounding box [m].

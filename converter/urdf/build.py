@@ -18,14 +18,13 @@ from typing import Any, TypeVar, get_args
 
 from msgspec import structs
 
-from urdf_usd.converter.diagnostics import Diagnostic, Location, times
+from urdf_usd.converter.diagnostics import Notes, times
 from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot.spatial import quat_wxyz_from_rpy
 from urdf_usd.converter.urdf import grammar as g
 from urdf_usd.converter.urdf.grammar import Node, Version
 from urdf_usd.converter.urdf.xml import Element
 
-Notes = list[Diagnostic]
 Files = Mapping[str, str | None]  # paths of files by URI
 Links = tuple[m.Link, ...]
 Joints = tuple[m.Joint, ...]
@@ -69,12 +68,12 @@ def _build_inertial(node: Node, link: str, notes: Notes) -> m.Inertial:
     value = mass[g.MASS_VALUE] if mass else 0.0
     if mass is None:
         message = f"inertial of link {link!r} has no <mass>; read as massless"
-        notes.append(Diagnostic("mass-missing", message, node.location))
+        notes.add("mass-missing", node, message)
     elif value < 0.0:
-        notes.append(Diagnostic("mass-negative", f"link {link!r} has mass {value}", mass.location))
+        notes.add("mass-negative", mass, f"link {link!r} has mass {value}")
     if inertia is None:
         message = f"inertial of link {link!r} has no <inertia>; read as zero"
-        notes.append(Diagnostic("inertia-missing", message, node.location))
+        notes.add("inertia-missing", node, message)
     xx, xy, xz, yy, yz, zz = inertia.values if inertia else (0.0,) * 6
     return m.Inertial(value, origin, (xx, xy, xz, yy, yz, zz), node.location)
 
@@ -86,12 +85,12 @@ def _build_geometry(node: Node, link: str, files: Files, notes: Notes) -> m.Geom
     if geometry is None or not geometry.children:
         if not (geometry and geometry.left_out):
             message = f"{subject} has no URDF geometry; omitted"
-            notes.append(Diagnostic("geometry-unknown", message, (geometry or node).location))
+            notes.add("geometry-unknown", geometry or node, message)
         return None
     shape, *others = geometry.children
     if others:
         message = f"{subject} has {len(others) + 1} shapes; the first is used"
-        notes.append(Diagnostic("element-repeated", message, others[0].location))
+        notes.add("element-repeated", others[0], message)
     built: m.Geometry
     if shape.type is g.MESH:
         uri, lengths = shape.values
@@ -106,7 +105,7 @@ def _build_geometry(node: Node, link: str, files: Files, notes: Notes) -> m.Geom
     if not valid:
         sizes = " ".join(f"{length:g}" for length in lengths)
         message = f"the {shape.type.tag} of {subject} has size {sizes}; left out"
-        notes.append(Diagnostic("geometry-invalid", message, shape.location))
+        notes.add("geometry-invalid", shape, message)
         return None
     return built
 
@@ -128,17 +127,17 @@ def build_materials(robot: Node, files: Files, notes: Notes) -> Mapping[int, m.M
         if first != material and material.name not in differing:
             differing.add(material.name)
             message = f"material {material.name!r} differs from its first definition"
-            notes.append(Diagnostic("material-redefined", message, node.location))
-    undefined: dict[str, list[Location]] = {}
+            notes.add("material-redefined", node, message)
+    undefined: dict[str, list[Node]] = {}
     built = {}
     for material, node in written:
         own = _defines(material)
         built[id(node)] = material if own else defined.get(material.name, material)
         if not own and material.name is not None and material.name not in defined:
-            undefined.setdefault(material.name, []).append(node.location)
-    for name, places in undefined.items():
-        message = f"no <material name={name!r}> has rgba or a texture (used {times(len(places))})"
-        notes.append(Diagnostic("material-undefined", message, places[0]))
+            undefined.setdefault(material.name, []).append(node)
+    for name, nodes in undefined.items():
+        message = f"no <material name={name!r}> has rgba or a texture (used {times(len(nodes))})"
+        notes.add("material-undefined", nodes[0], message)
     return built
 
 
@@ -150,14 +149,12 @@ def _build_material(node: Node, files: Files, notes: Notes) -> m.Material:
     color, texture = node.first(g.COLOR), node.first(g.TEXTURE)
     rgba = color[g.RGBA] if color else None
     if color and rgba and not all(0.0 <= component <= 1.0 for component in rgba):
-        message = f"rgba {rgba} is outside [0, 1]; clamped"
-        notes.append(Diagnostic("color-range", message, color.location))
+        notes.add("color-range", color, f"rgba {rgba} is outside [0, 1]; clamped")
         red, green, blue, alpha = (min(max(component, 0.0), 1.0) for component in rgba)
         rgba = (red, green, blue, alpha)
     uri = texture[g.IMAGE] if texture else None
     if texture and uri is None:
-        message = "<texture> has no filename; omitted"
-        notes.append(Diagnostic("texture-unnamed", message, texture.location))
+        notes.add("texture-unnamed", texture, "<texture> has no filename; omitted")
     return m.Material(node[g.OPTIONAL_NAME], rgba, uri, files[uri] if uri else None)
 
 
@@ -182,12 +179,10 @@ def _build_origin(parent: Node, notes: Notes) -> m.Pose:
         cosine = sum(a * b for a, b in zip((x, y, z, w), unit, strict=True)) if unit else 0.0
         alike = abs(cosine) > math.cos(_SAME_ANGLE / 2)
         rule, how = ("repeated", "agree") if alike else ("conflict", "disagree")
-        message = f"origin has both rpy and quat_xyzw, which {how}"
-        notes.append(Diagnostic(f"rotation-{rule}", message, node.location))
+        notes.add(f"rotation-{rule}", node, f"origin has both rpy and quat_xyzw, which {how}")
         return m.Pose(position, turned)
     if unit is None:
-        message = "quat_xyzw of <origin> is zero; read as no rotation"
-        notes.append(Diagnostic("number-invalid", message, node.location))
+        notes.add("number-invalid", node, "quat_xyzw of <origin> is zero; read as no rotation")
         return m.Pose(position)
     x, y, z, w = unit
     return m.Pose(position, (w, x, y, z))
@@ -241,7 +236,7 @@ def build_joint(node: Node, version: Version, notes: Notes) -> m.Joint:
                     f"{attribute.name} of joint {node[g.NAME]!r} is negative ({value:g})"
                     " and written as a urdf: attribute only"
                 )
-                notes.append(Diagnostic(rule, message, part.location))
+                notes.add(rule, part, message)
     # Axis and limits of a joint whose type does not use them.
     idle: tuple[m.CustomAttribute, ...] = ()
     if (axis := node.first(g.AXIS)) and not isinstance(kind, _LIMITED | _DIRECTED):
@@ -272,32 +267,30 @@ def _build_kind(node: Node, version: Version, notes: Notes) -> m.JointKind:
         return m.Fixed()
     if tag not in _TYPES:
         message = f"joint {name!r} has type {written!r}; known are {', '.join(_TYPES)}"
-        notes.append(Diagnostic("joint-type", message, node.location))
+        notes.add("joint-type", node, message)
         return m.Fixed()
     if tag != written:
         message = f"joint {name!r} has type {written!r}; read as {tag!r}"
-        notes.append(Diagnostic("joint-type-spelling", message, node.location))
+        notes.add("joint-type-spelling", node, message)
     kind, limit = _TYPES[tag], node.first(g.LIMIT)
     is_limited = issubclass(kind, _LIMITED)
     bounds = {g.LOWER.name, g.UPPER.name} & limit.written if limit else set()
     # Limits of fixed joints are common boilerplate.
     if bounds and not is_limited and tag != "fixed":
-        message = f"joint {name!r} is {tag}; its limits are ignored"
-        notes.append(Diagnostic("joint-limit-ignored", message, node.location))
+        notes.add("joint-limit-ignored", node, f"joint {name!r} is {tag}; its limits are ignored")
     parts: list[object] = []
     if is_limited or issubclass(kind, _DIRECTED):
         axis = node.first_or_default(g.AXIS)
         axis_xyz = axis[g.AXIS_XYZ]
         unit = normalise(axis_xyz)
         if unit is None:
-            message = f"joint {name!r} moves, but its axis is zero"
-            notes.append(Diagnostic("joint-axis-zero", message, axis.location))
+            notes.add("joint-axis-zero", axis, f"joint {name!r} moves, but its axis is zero")
         parts.append(unit or g.AXIS_XYZ.default)
     if is_limited:
         parts.append(_build_range(node, version, notes))
     if kind is m.Spherical:
         message = f"joint {name!r} is spherical, an extension of URDF"
-        notes.append(Diagnostic("joint-type-extension", message, node.location))
+        notes.add("joint-type-extension", node, message)
     built: m.JointKind = kind(*parts)
     return built
 
@@ -306,8 +299,7 @@ def _build_range(node: Node, version: Version, notes: Notes) -> m.Range:
     name = node[g.NAME]
     limit = node.first(g.LIMIT)
     if limit is None:
-        message = f"joint {name!r} has no <limit>; read as unlimited"
-        notes.append(Diagnostic("joint-limit-missing", message, node.location))
+        notes.add("joint-limit-missing", node, f"joint {name!r} has no <limit>; read as unlimited")
         return m.UNLIMITED
     lower, upper = limit[g.LOWER], limit[g.UPPER]
     absent = [a.name for a in (g.LOWER, g.UPPER) if a.name not in limit.written]
@@ -319,10 +311,10 @@ def _build_range(node: Node, version: Version, notes: Notes) -> m.Range:
             lower = -math.inf if g.LOWER.name in absent else lower
             upper = math.inf if g.UPPER.name in absent else upper
         message = f"limit of joint {name!r} has no {' and no '.join(absent)}; {meaning}"
-        notes.append(Diagnostic("joint-limit-incomplete", message, limit.location))
+        notes.add("joint-limit-incomplete", limit, message)
     if lower > upper:
         message = f"joint {name!r} has lower {lower} above upper {upper}"
-        notes.append(Diagnostic("joint-limit-reversed", message, limit.location))
+        notes.add("joint-limit-reversed", limit, message)
     return m.Range(lower, upper)
 
 
@@ -351,7 +343,7 @@ def drop_broken_mimics(joints: Joints, notes: Notes) -> Joints:
                 leaders[joint.name] = mimic.joint
             if fault:
                 what = f"joint {joint.name!r} mimics {mimic.joint!r}, {fault[1]}; coupling dropped"
-                notes.append(Diagnostic(fault[0], what, joint.location))
+                notes.add(fault[0], joint, what)
         kept.append(structs.replace(joint, mimic=None) if fault else joint)
     return tuple(kept)
 
@@ -369,7 +361,7 @@ def define_world(joints: Joints, links: Links, notes: Notes) -> Links:
     if defined or not tied or any(children[joint.child] > 1 for joint in tied):
         return links
     what = f"has parent link {m.WORLD_LINK!r}, which is not defined; an empty link is added"
-    notes.append(Diagnostic("world-undefined", f"joint {tied[0].name!r} {what}", tied[0].location))
+    notes.add("world-undefined", tied[0], f"joint {tied[0].name!r} {what}")
     return (m.Link(m.WORLD_LINK, location=tied[0].location), *links)
 
 
@@ -382,8 +374,7 @@ def drop_dangling(joints: Joints, links: Links, notes: Notes) -> Joints:
         undefined = [f"{r} link {n!r}" for r, n in ends.items() if n and n not in defined]
         if undefined:
             what = f"refers to undefined {' and '.join(undefined)}; the joint is omitted"
-            message = f"joint {joint.name!r} {what}"
-            notes.append(Diagnostic("joint-dangling", message, joint.location))
+            notes.add("joint-dangling", joint, f"joint {joint.name!r} {what}")
         else:
             kept.append(joint)
     return tuple(kept)

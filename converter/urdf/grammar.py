@@ -13,7 +13,7 @@ from typing import Any, Generic, Literal, TypeVar, cast
 
 from msgspec import Struct
 
-from urdf_usd.converter.diagnostics import RULES, Diagnostic, Location, Severity, truncate
+from urdf_usd.converter.diagnostics import RULES, Location, Notes, Severity, truncate
 from urdf_usd.converter.robot.model import Vec4
 from urdf_usd.converter.urdf.xml import Element, describe, name_part
 
@@ -298,9 +298,7 @@ class Node(Struct, frozen=True):
         return self.first(element_type) or default
 
 
-def read(
-    element: Element, element_type: ElementType, version: Version, notes: list[Diagnostic]
-) -> Node:
+def read(element: Element, element_type: ElementType, version: Version, notes: Notes) -> Node:
     """Parse an element and its children."""
     written = {name for name, _ in element.attributes}
     values = {
@@ -318,25 +316,24 @@ def read(
             continue
         if inner.tag in seen and not child.repeats:
             message = f"{describe(element)} has another {name_part(inner)}; left out"
-            notes.append(Diagnostic("element-repeated", message, inner.location))
+            notes.add("element-repeated", inner, message)
             continue
         seen.add(inner.tag)
-        found: list[Diagnostic] = []
+        found = Notes()
         node = read(inner, child.type, version, found)
         errors = [note for note in found if note.severity is Severity.ERROR]
         if child.dispensable and errors:
             left_out.add(inner.tag)
-            found = [note for note in found if note.severity is not Severity.ERROR]
+            found = Notes(note for note in found if note.severity is not Severity.ERROR)
             for error in errors:
                 message = f"{error.message}; <{inner.tag}> is left out"
-                found.append(Diagnostic("element-incomplete", message, error.location))
+                found.add("element-incomplete", error, message)
         else:
             children.append(node)
         notes += found
     for child in element_type.children:
         if child.required and child.type.tag not in seen:
-            message = f"{describe(element)} has no <{child.type.tag}>"
-            notes.append(Diagnostic("element-missing", message, element.location))
+            notes.add("element-missing", element, f"{describe(element)} has no <{child.type.tag}>")
     return Node(
         element_type,
         values,
@@ -349,29 +346,29 @@ def read(
 
 
 def _read_attribute(
-    element: Element, attribute: AttributeType[Any], version: Version, notes: list[Diagnostic]
+    element: Element, attribute: AttributeType[Any], version: Version, notes: Notes
 ) -> Any:  # noqa: ANN401  of any attribute
     text = element.get(attribute.name)
     value, flaws = (None, ()) if text is None else attribute.kind.read(text)
     used = attribute.default if value is None else value
     if value is not None and not flaws and version >= attribute.since:
         return used
-    place, subject = element.location, f"{attribute.name} of {describe(element)}"
+    subject = f"{attribute.name} of {describe(element)}"
     if text is not None and version < attribute.since:
         since = ".".join(map(str, attribute.since))
         message = f"{subject} needs <robot version={since!r}>; ignored"
-        notes.append(Diagnostic("attribute-version", message, place))
+        notes.add("attribute-version", element, message)
         return attribute.default
     for flaw, what in flaws:
         rule = "number-required" if flaw == "number-invalid" and attribute.required else flaw
         message = f"{subject} {what}: {truncate(repr(text))}"
         if RULES[rule].severity is not Severity.ERROR:
             message += f"; {_use(used)}"
-        notes.append(Diagnostic(rule, message, place))
+        notes.add(rule, element, message)
     if attribute.required and value is None and not flaws:
         absent = f"{describe(element)} has no {attribute.name}"
         message = absent if text is None else f"{subject} is empty"
-        notes.append(Diagnostic("attribute-missing", message, place))
+        notes.add("attribute-missing", element, message)
     return used
 
 

@@ -20,6 +20,7 @@ from urdf_usd.converter import diagnostics as d
 from urdf_usd.converter.diagnostics import (
     Diagnostic,
     Location,
+    Notes,
     Severity,
     SourceError,
     times,
@@ -95,7 +96,7 @@ def robot_of(
     notes: Collection[Diagnostic] = (),
 ) -> Parsed:
     """Read a robot from the elements of its file, with their diagnostics; see :func:`parse`."""
-    found = list(notes)
+    found = Notes(notes)
     with d.with_notes(found):
         robot = _robot(markup.root, FileResolver(Path(path), packages, os.environ), root, found)
     diagnostics = tuple(sorted(found, key=d.by_location))
@@ -104,9 +105,7 @@ def robot_of(
     return Parsed(robot, diagnostics, markup)
 
 
-def _robot(
-    root: Element, resolver: FileResolver, tree_root: str | None, notes: list[Diagnostic]
-) -> Robot:
+def _robot(root: Element, resolver: FileResolver, tree_root: str | None, notes: Notes) -> Robot:
     if root.tag != g.ROBOT.tag:
         message = f"the root element is {describe(root)}, not <robot>"
         raise fatal("root-element", message, root.location)
@@ -128,16 +127,14 @@ def _robot(
     name = node[g.OPTIONAL_NAME]
     if name is None:
         name = Path(resolver.urdf.name.removesuffix(SUFFIX)).stem
-        message = f"the robot has no name; called {name!r} after its file"
-        notes.append(Diagnostic("robot-unnamed", message, node.location))
+        notes.add("robot-unnamed", node, f"the robot has no name; called {name!r} after its file")
     custom = build.collect_robot_custom(node, version)
     robot = build.assign_gazebo_elements(Robot(name, links, joints, node.location, custom))
     if tree_root is not None:
         if any(link.name == tree_root for link in robot.links):
             robot = topology.subtree(robot, tree_root)
         else:
-            message = f"link {tree_root!r}, given as root, is not defined"
-            notes.append(Diagnostic("root-unknown", message, robot.location))
+            notes.add("root-unknown", robot, f"link {tree_root!r}, given as root, is not defined")
     robot = structs.replace(robot, joints=build.drop_broken_mimics(robot.joints, notes))
     # If a name is missing, further errors are consequences.
     if all(link.name for link in robot.links) and all(
@@ -147,23 +144,22 @@ def _robot(
     moving = sum(not isinstance(joint.kind, Fixed) for joint in robot.joints)
     if moving > _LARGE:
         message = f"{moving} moving joints; a check takes minutes and gigabytes"
-        notes.append(Diagnostic("robot-large", message, robot.location))
+        notes.add("robot-large", robot, message)
     return robot
 
 
-def _read_version(root: Element, notes: list[Diagnostic]) -> g.Version:
+def _read_version(root: Element, notes: Notes) -> g.Version:
     text = root.get(g.VERSION.name)
     if text is None:
         return _FIRST_VERSION
     match = _VERSION.fullmatch(text.strip())
     version = (int(match[1]), int(match[2] or 0)) if match else _FIRST_VERSION
     if match is None or version[0] != _FIRST_VERSION[0]:
-        message = f"URDF version {text!r} is unknown"
-        notes.append(Diagnostic("urdf-version", message, root.location))
+        notes.add("urdf-version", root, f"URDF version {text!r} is unknown")
     return max(version, _FIRST_VERSION)
 
 
-def _without_repeats(root: Element, notes: list[Diagnostic]) -> Element:
+def _without_repeats(root: Element, notes: Notes) -> Element:
     """Drop links and joints that are written twice; different ones of one name are an error."""
     names = Counter((element.tag, element.get("name")) for element in root.children)
     first: dict[str, Location] = {}
@@ -176,7 +172,7 @@ def _without_repeats(root: Element, notes: list[Diagnostic]) -> Element:
             kept.append(element)
         else:
             message = f"{describe(element)} is written as in line {place.line}; one is kept"
-            notes.append(Diagnostic("part-repeated", message, element.location))
+            notes.add("part-repeated", element, message)
     return structs.replace(root, children=tuple(kept))
 
 
@@ -185,49 +181,48 @@ def _content(element: Element) -> tuple[object, ...]:
     return element.tag, element.text, sorted(element.attributes), children
 
 
-def _note_elements(root: Element, version: g.Version, notes: list[Diagnostic]) -> None:
+def _note_elements(root: Element, version: g.Version, notes: Notes) -> None:
     """Report elements and attributes that are not URDF or newer, and ignored text.
 
     Each is reported once, at its first occurrence, with a count.
     """
-    places: dict[tuple[str, str], list[Location]] = {}
+    places: dict[tuple[str, str], list[Element]] = {}
 
-    def add(location: Location, rule: str, message: str) -> None:
-        places.setdefault((rule, message), []).append(location)
+    def add(rule: str, where: Element, message: str) -> None:
+        places.setdefault((rule, message), []).append(where)
 
     for element, element_type in g.walk(root, g.ROBOT):
-        place, tag = element.location, f"<{element.tag}>"
+        tag = f"<{element.tag}>"
         if element_type is None:
-            add(place, "element-unknown", f"{tag} is not URDF; kept as custom data")
+            add("element-unknown", element, f"{tag} is not URDF; kept as custom data")
             continue
         known = [attribute.name for attribute in element_type.attributes]
         for name, _ in element.attributes:
             # Namespace declarations, which xacro leaves in the file, are not reported.
             if name not in known and name.partition(":")[0] != "xmlns":
-                add(place, "element-unknown", f"{name} of {tag} is not URDF; kept as custom data")
+                what = f"{name} of {tag} is not URDF; kept as custom data"
+                add("element-unknown", element, what)
         if element.text:
-            add(place, "text-ignored", f"there is text in {tag}; ignored")
+            add("text-ignored", element, f"there is text in {tag}; ignored")
         for inner in element.children:
             child = element_type.child(inner.tag)
             if child and version < child.since:
                 since = ".".join(map(str, child.since))
                 message = f"<{inner.tag}> belongs to URDF {since}; read nevertheless"
-                add(inner.location, "element-version", message)
+                add("element-version", inner, message)
     for (rule, message), found in places.items():
-        notes.append(Diagnostic(rule, f"{message} ({times(len(found))})", found[0]))
+        notes.add(rule, found[0], f"{message} ({times(len(found))})")
 
 
-def _resolve(
-    robot: g.Node, resolver: FileResolver, notes: list[Diagnostic]
-) -> Mapping[str, str | None]:
+def _resolve(robot: g.Node, resolver: FileResolver, notes: Notes) -> build.Files:
     """Resolve the file references of meshes and textures, each once."""
-    uses: dict[tuple[str, str], list[Location]] = {}
+    uses: dict[tuple[str, str], list[g.Node]] = {}
     for element_type in (g.MESH, g.TEXTURE):
         for node in robot.descendants(element_type):
             if uri := node[g.FILENAME]:
-                uses.setdefault((element_type.tag, uri), []).append(node.location)
+                uses.setdefault((element_type.tag, uri), []).append(node)
     paths: dict[str, str | None] = {}
-    for (tag, uri), places in uses.items():
+    for (tag, uri), nodes in uses.items():
         found = resolver.find(uri)
         paths[uri] = str(found.path) if found else None
         if found is None:
@@ -241,8 +236,7 @@ def _resolve(
             }
         for rule, what in problems.items():
             if what:
-                message = f"{uri!r} {what} (used {times(len(places))})"
-                notes.append(Diagnostic(rule, message, places[0]))
+                notes.add(rule, nodes[0], f"{uri!r} {what} (used {times(len(nodes))})")
     return paths
 
 
