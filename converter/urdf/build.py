@@ -30,8 +30,6 @@ Links = tuple[m.Link, ...]
 Joints = tuple[m.Joint, ...]
 _Part = TypeVar("_Part", m.Link, m.Joint)
 
-# Links
-
 PRIMITIVES = {g.BOX: m.Box, g.SPHERE: m.Sphere, g.CYLINDER: m.Cylinder, g.CAPSULE: m.Capsule}
 
 
@@ -110,9 +108,6 @@ def _build_geometry(node: Node, link: str, files: Files, notes: Notes) -> m.Geom
     return built
 
 
-# Materials
-
-
 def build_materials(robot: Node, files: Files, notes: Notes) -> Mapping[int, m.Material]:
     """Build all materials of a robot, by the id of the node of ``<material>``."""
     # Definitions in the robot first: they take precedence for references.
@@ -158,8 +153,6 @@ def _build_material(node: Node, files: Files, notes: Notes) -> m.Material:
     return m.Material(node[g.OPTIONAL_NAME], rgba, uri, files[uri] if uri else None)
 
 
-# Poses
-
 # Rotations that differ by less are equal up to rounding to four digits [rad].
 _SAME_ANGLE = 1e-3
 
@@ -189,11 +182,8 @@ def _build_origin(parent: Node, notes: Notes) -> m.Pose:
 
 
 def normalise(vector: tuple[float, ...]) -> tuple[float, ...] | None:
-    """Divide a vector by its length; None if it is zero.
-
-    Exact for coordinate axes, without overflow or underflow: the vector is first scaled
-    by a power of two.
-    """
+    """Divide a vector by its length; None if it is zero."""
+    # Scaled by a power of two first: exact for coordinate axes, without over- or underflow.
     _, exponent = math.frexp(max(map(abs, vector)))
     scaled = [math.ldexp(component, -exponent) for component in vector]
     length = math.hypot(*scaled)
@@ -202,8 +192,6 @@ def normalise(vector: tuple[float, ...]) -> tuple[float, ...] | None:
     # Adding zero turns -0.0 into 0.0.
     return tuple(component / length + 0.0 for component in scaled)
 
-
-# Joints
 
 _LIMITED, _DIRECTED = m.Revolute | m.Prismatic, m.Continuous | m.Planar
 _KINDS = (*get_args(_LIMITED | _DIRECTED), m.Fixed, m.Floating, m.Spherical)
@@ -232,11 +220,8 @@ def build_joint(node: Node, version: Version, notes: Notes) -> m.Joint:
         for part, attribute, rule in checked:
             value = part[attribute]
             if value is not None and value < 0.0:
-                message = (
-                    f"{attribute.name} of joint {node[g.NAME]!r} is negative ({value:g})"
-                    " and written as a urdf: attribute only"
-                )
-                notes.add(rule, part, message)
+                what = f"is negative ({value:g}) and written as a urdf: attribute only"
+                notes.add(rule, part, f"{attribute.name} of joint {node[g.NAME]!r} {what}")
     # Axis and limits of a joint whose type does not use them.
     idle: tuple[m.CustomAttribute, ...] = ()
     if (axis := node.first(g.AXIS)) and not isinstance(kind, _LIMITED | _DIRECTED):
@@ -296,8 +281,7 @@ def _build_kind(node: Node, version: Version, notes: Notes) -> m.JointKind:
 
 
 def _build_range(node: Node, version: Version, notes: Notes) -> m.Range:
-    name = node[g.NAME]
-    limit = node.first(g.LIMIT)
+    name, limit = node[g.NAME], node.first(g.LIMIT)
     if limit is None:
         notes.add("joint-limit-missing", node, f"joint {name!r} has no <limit>; read as unlimited")
         return m.UNLIMITED
@@ -379,8 +363,6 @@ def drop_dangling(joints: Joints, links: Links, notes: Notes) -> Joints:
             kept.append(joint)
     return tuple(kept)
 
-
-# Custom data
 
 _OWNERS = (g.LINK, g.JOINT, g.VISUAL, g.COLLISION)
 # Gazebo's elements are children of the robot and refer to a link or joint by name.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from typing import Any, Generic, Literal, TypeVar, cast
 
 from msgspec import Struct
@@ -19,11 +19,10 @@ from urdf_usd.converter.urdf.xml import Element, describe, name_part
 
 T = TypeVar("T")
 Version = tuple[int, int]
+FIRST_VERSION = (1, 0)
 Numbers = tuple[float, ...]
 # What is wrong with a value: rule and description.
 Flaws = tuple[tuple[str, str], ...]
-
-# Types of values
 
 
 class Kind(Struct, frozen=True):
@@ -75,10 +74,8 @@ def read_decimals(text: str, count: int) -> tuple[Numbers | None, Flaws]:
         text is blank, or does not start with numbers.
     """
     words = text.split()
-    numbers = [
-        word if _NUMBER.fullmatch(word) else word.strip(",;[]()").rstrip(".") for word in words
-    ]
-    numbers = [number for number in numbers if number]
+    bare = (w if _NUMBER.fullmatch(w) else w.strip(",;[]()").rstrip(".") for w in words)
+    numbers = list(filter(None, bare))
     if not text.isascii() or not numbers or not all(map(_NUMBER.fullmatch, numbers[:count])):
         return None, ()
     flaws: list[tuple[str, str]] = []
@@ -91,9 +88,6 @@ def read_decimals(text: str, count: int) -> tuple[Numbers | None, Flaws]:
     return tuple([float(number) + 0.0 for number in numbers[:count]]), tuple(flaws)
 
 
-# Types of elements and attributes
-
-
 class AttributeType(Struct, Generic[T], frozen=True):
     """An attribute of the language."""
 
@@ -103,7 +97,7 @@ class AttributeType(Struct, Generic[T], frozen=True):
     # raised, which causes no further errors.
     default: T
     required: bool = False
-    since: Version = (1, 0)  # ignored in older files
+    since: Version = FIRST_VERSION  # ignored in older files
     unit: str = ""
 
 
@@ -114,7 +108,7 @@ class Child(Struct, frozen=True):
     required: bool = False
     repeats: bool = False
     dispensable: bool = False  # left out in case of errors in it, which refuse no file
-    since: Version = (1, 0)  # it is read in any version
+    since: Version = FIRST_VERSION  # it is read in any version
 
 
 class ElementType(Struct, frozen=True, eq=False):
@@ -134,7 +128,7 @@ NUMBER, _VEC3 = Kind("numbers"), Kind("numbers", 3)
 
 
 def _number(
-    name: str, unit: str = "", infinity: float | None = None, since: Version = (1, 0)
+    name: str, unit: str = "", infinity: float | None = None, since: Version = FIRST_VERSION
 ) -> AttributeType[float | None]:
     return AttributeType(name, Kind("numbers", infinity=infinity), None, since=since, unit=unit)
 
@@ -185,12 +179,11 @@ CYLINDER = ElementType("cylinder", (RADIUS, LENGTH))
 CAPSULE = ElementType("capsule", (RADIUS, LENGTH))
 SPHERE = ElementType("sphere", (RADIUS,))
 MESH = ElementType("mesh", (FILENAME, SCALE))
-_SHAPES = (BOX, CYLINDER, CAPSULE, SPHERE, MESH)
 GEOMETRY = ElementType(
     "geometry",
     children=tuple(
-        Child(shape, dispensable=True, since=(1, 1) if shape is CAPSULE else (1, 0))
-        for shape in _SHAPES
+        Child(shape, dispensable=True, since=(1, 1) if shape is CAPSULE else FIRST_VERSION)
+        for shape in (BOX, CYLINDER, CAPSULE, SPHERE, MESH)
     ),
 )
 
@@ -254,18 +247,16 @@ VERSION = _text("version", TEXT)
 _OF_ROBOT = tuple(Child(part, repeats=True) for part in (LINK, JOINT, MATERIAL))
 ROBOT = ElementType("robot", (OPTIONAL_NAME, VERSION), _OF_ROBOT)
 
-# Reading
-
 
 class Node(Struct, frozen=True):
     """An element of the language with typed values."""
 
     type: ElementType
     attributes: Mapping[str, Any]  # value of each, defaults applied
-    written: frozenset[str]  # names of those in the file, valid or not
+    written: Set[str]  # names of those in the file, valid or not
     children: tuple[Node, ...]  # in document order
     location: Location
-    left_out: frozenset[str] = frozenset()  # tags of omitted children
+    left_out: Set[str] = frozenset()  # tags of omitted children
     element: Element | None = None  # None for a node of defaults
 
     def __getitem__(self, attribute: AttributeType[T]) -> T:
@@ -311,8 +302,7 @@ def read(element: Element, element_type: ElementType, version: Version, notes: N
     left_out: set[str] = set()
     seen: set[str] = set()
     for inner in element.children:
-        child = element_type.child(inner.tag)
-        if child is None:
+        if (child := element_type.child(inner.tag)) is None:
             continue
         if inner.tag in seen and not child.repeats:
             message = f"{describe(element)} has another {name_part(inner)}; left out"
@@ -334,15 +324,8 @@ def read(element: Element, element_type: ElementType, version: Version, notes: N
     for child in element_type.children:
         if child.required and child.type.tag not in seen:
             notes.add("element-missing", element, f"{describe(element)} has no <{child.type.tag}>")
-    return Node(
-        element_type,
-        values,
-        frozenset(values.keys() & written),
-        tuple(children),
-        element.location,
-        frozenset(left_out),
-        element,
-    )
+    known, place = values.keys() & written, element.location
+    return Node(element_type, values, known, tuple(children), place, left_out, element)
 
 
 def _read_attribute(

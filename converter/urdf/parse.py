@@ -17,15 +17,7 @@ from lxml import etree
 from msgspec import Struct, structs
 
 from urdf_usd.converter import diagnostics as d
-from urdf_usd.converter.diagnostics import (
-    Diagnostic,
-    Location,
-    Notes,
-    Severity,
-    SourceError,
-    times,
-    truncate,
-)
+from urdf_usd.converter.diagnostics import Diagnostic, Location, Notes, SourceError, times, truncate
 from urdf_usd.converter.robot import topology
 from urdf_usd.converter.robot.model import Fixed, Robot, robot_line
 from urdf_usd.converter.urdf import build
@@ -35,7 +27,6 @@ from urdf_usd.converter.urdf.xacro import SUFFIX, Expansion, expand, is_xacro
 from urdf_usd.converter.urdf.xml import Element, describe, fatal, load, parse_markup
 
 _VERSION = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?", re.ASCII)
-_FIRST_VERSION = (1, 0)
 # Moving joints above which a check exceeds the usual limits of time and memory.
 _LARGE = 1000
 
@@ -72,10 +63,8 @@ def parse(
         path: The file, named in diagnostics as given.
         packages: Folders of ROS packages, by name.
         arguments: Values of xacro arguments, by name.
-        environment: Names of environment variables that xacro may read, besides those
-            of ROS.
-        root: Link whose subtree is read; None for the whole robot, which must have one
-            root.
+        environment: Names of environment variables that xacro may read, besides those of ROS.
+        root: Link whose subtree is read; None for the whole robot, which must have one root.
 
     Raises:
         SourceError: The robot cannot be read; contains all diagnostics.
@@ -100,7 +89,7 @@ def robot_of(
     with d.with_notes(found):
         robot = _robot(markup.root, FileResolver(Path(path), packages, os.environ), root, found)
     diagnostics = tuple(sorted(found, key=d.by_location))
-    if any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics):
+    if any(diagnostic.severity is d.Severity.ERROR for diagnostic in diagnostics):
         raise SourceError(diagnostics)
     return Parsed(robot, diagnostics, markup)
 
@@ -151,12 +140,12 @@ def _robot(root: Element, resolver: FileResolver, tree_root: str | None, notes: 
 def _read_version(root: Element, notes: Notes) -> g.Version:
     text = root.get(g.VERSION.name)
     if text is None:
-        return _FIRST_VERSION
+        return g.FIRST_VERSION
     match = _VERSION.fullmatch(text.strip())
-    version = (int(match[1]), int(match[2] or 0)) if match else _FIRST_VERSION
-    if match is None or version[0] != _FIRST_VERSION[0]:
+    version = (int(match[1]), int(match[2] or 0)) if match else g.FIRST_VERSION
+    if match is None or version[0] != g.FIRST_VERSION[0]:
         notes.add("urdf-version", root, f"URDF version {text!r} is unknown")
-    return max(version, _FIRST_VERSION)
+    return max(version, g.FIRST_VERSION)
 
 
 def _without_repeats(root: Element, notes: Notes) -> Element:
@@ -240,8 +229,6 @@ def _resolve(robot: g.Node, resolver: FileResolver, notes: Notes) -> build.Files
     return paths
 
 
-# Files with xacro
-
 # Unused definitions have no effect on the robot.
 _DEFINITIONS = {"macro", "property", "arg"}
 _SUBSTITUTION = re.compile(r"\$[({]")
@@ -282,7 +269,7 @@ def read_markup(
     except SourceError as error:
         if root is None:
             raise
-        reason = next(one.message for one in error.diagnostics if one.severity is Severity.ERROR)
+        reason = next(one.message for one in error.diagnostics if one.severity is d.Severity.ERROR)
         message = f"{what}, but the file cannot be expanded: {reason}"
         ignored = Diagnostic("xacro-ignored", message, place)
         # Without it the robot is unknown: a substitution in a name or a number, or any

@@ -66,9 +66,8 @@ class FileResolver:
                     path = _in_other_case(candidate) if other_case else candidate
                     if path is None or not is_file(path):
                         continue
-                    name = package_and_rest(spelling)[0]
-                    path = _tidy(path)
-                    outside = not self.owns(path, [name] if name else [])
+                    path, named = _tidy(path), filter(None, package_and_rest(spelling)[:1])
+                    outside = not self.owns(path, named)
                     proper = spelling in {uri.strip(), unquote(uri).strip()}
                     return Found(path, outside, other_case, None if proper else spelling)
         return None
@@ -89,9 +88,8 @@ class FileResolver:
         given = (*map(Path, self._packages.values()), *self._workspaces, *self._prefixes)
         others = filter(is_package, chain.from_iterable(map(self._around, named)))
         # Resolved lazily: most files are in the folders around the URDF.
-        return any(
-            map(os.path.realpath(path).startswith, map(path_prefix, chain(near, given, others)))
-        )
+        prefixes = map(path_prefix, chain(near, given, others))
+        return any(map(os.path.realpath(path).startswith, prefixes))
 
     @cached_property
     def _declared(self) -> tuple[tuple[Path, str | None], ...]:
@@ -214,8 +212,6 @@ def path_prefix(folder: Path) -> str:
     """Return the start of the paths of files in a folder, with links followed."""
     return os.path.join(os.path.realpath(folder), "")  # noqa: PTH118  ends with a slash
 
-
-# Packages
 
 _MANIFEST = "package.xml"
 _VERSION = re.compile(r"\d{1,9}\.\d{1,9}\.\d{1,9}", re.ASCII)

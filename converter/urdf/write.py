@@ -28,23 +28,18 @@ _Value: TypeAlias = "str | float | tuple[float, ...] | None"
 _ELEMENTS = {primitive: element_type for element_type, primitive in PRIMITIVES.items()}
 # The largest float32: finite for parsers of URDF, no limit for consumers of USD.
 _FARTHEST = 3.4028234663852886e38
-# First version with capsules.
 _CAPSULES_SINCE = (1, 1)
-_FIRST_VERSION = (1, 0)
 _KNOWN_VERSION = re.compile(r"(1)\.([0-2])", re.ASCII)
 
 
 def write(robot: m.Robot, *, comment: str | None = None) -> bytes:
     """Write a robot as a URDF document in UTF-8.
 
-    Mesh and texture references are written as in the model. The text is deterministic.
-
     Raises:
         ValueError: A name contains characters that XML does not allow.
     """
-    written = _written_version(robot)
-    version = written or _FIRST_VERSION
-    text_of_version = None if written is None else "{}.{}".format(*written)
+    version = _needed_version(robot)
+    text_of_version = "{}.{}".format(*version) if version > g.FIRST_VERSION else None
     root = ET.Element(g.ROBOT.tag)
     _set(root, g.ROBOT, robot.name, text_of_version)
     for link in robot.links:
@@ -65,9 +60,9 @@ def write(robot: m.Robot, *, comment: str | None = None) -> bytes:
     return text.encode()
 
 
-def _written_version(robot: m.Robot) -> Version | None:
-    """Return the version of the original file, or a later one if required; None for the first."""
-    needed = [_FIRST_VERSION]
+def _needed_version(robot: m.Robot) -> Version:
+    """Return the version of the original file, or a later one if required."""
+    needed = [g.FIRST_VERSION]
     for attribute in robot.custom.attributes:
         known = _KNOWN_VERSION.fullmatch(attribute.value)
         if attribute.name == g.VERSION.name and known:
@@ -78,7 +73,7 @@ def _written_version(robot: m.Robot) -> Version | None:
     for joint in robot.joints:
         limits = zip(g.LIMIT.attributes, _limits(joint), strict=True)
         needed += [attribute.since for attribute, value in limits if value is not None]
-    return max(needed) if max(needed) > _FIRST_VERSION else None
+    return max(needed)
 
 
 def _set(element: ET.Element, kind: ElementType, *values: _Value) -> None:
@@ -153,13 +148,13 @@ def _write_joint(robot: ET.Element, joint: m.Joint, version: Version) -> None:
     _add(element, g.PARENT, joint.parent)
     _add(element, g.CHILD, joint.child)
     # Axis and limits without effect are custom data.
-    idle: set[tuple[str, str]] = set()
+    idle: list[tuple[str, str]] = []
     if isinstance(kind, m.Revolute | m.Continuous | m.Prismatic | m.Planar):
         _add(element, g.AXIS, kind.axis)
     else:
-        idle.add((g.AXIS.tag, g.AXIS_XYZ.name))
+        idle.append((g.AXIS.tag, g.AXIS_XYZ.name))
     if not isinstance(kind, m.Revolute | m.Prismatic):
-        idle |= {(g.LIMIT.tag, g.LOWER.name), (g.LIMIT.tag, g.UPPER.name)}
+        idle += [(g.LIMIT.tag, bound.name) for bound in (g.LOWER, g.UPPER)]
     if any(value is not None for value in _limits(joint)):
         _add(element, g.LIMIT, *_limits(joint))
     for field, (part_type, _) in JOINT_PARTS.items():
@@ -174,7 +169,6 @@ def _type_name(kind: m.JointKind) -> str:
     return type(kind).__name__.lower()
 
 
-_UNTURNED = (1.0, 0.0, 0.0, 0.0)
 _ROUNDING = 2.0**-52
 # Most significant digits that a double needs.
 _MOST_DIGITS = 17
@@ -186,8 +180,6 @@ def rpy_from_quat_wxyz(quat_wxyz: m.Vec4) -> m.Vec3:
     Rounded to the fewest digits that reproduce the quaternion within double rounding:
     1.5708 stays 1.5708.
     """
-    if quat_wxyz == _UNTURNED:
-        return 0.0, 0.0, 0.0
     exact = spatial.rpy_from_rotation(spatial.rotation_from_quat_wxyz(quat_wxyz))
     allowed = max(_ROUNDING, _distance(exact, quat_wxyz))
     for digits in range(1, _MOST_DIGITS):
@@ -203,8 +195,6 @@ def _distance(rpy: m.Vec3, quat_wxyz: m.Vec4) -> float:
     opposite = tuple(-component for component in found)
     return min(math.dist(found, quat_wxyz), math.dist(opposite, quat_wxyz))
 
-
-# Custom data
 
 _NAME = re.compile(r"[^\s<>&/='\"?!]+")
 # Elements that may be added without changing the robot.
@@ -224,10 +214,9 @@ def _write_custom(
     version: Version,
     idle: Iterable[tuple[str, str]] = (),
 ) -> None:
-    """Add custom data to the element of its owner, which is complete but for this.
+    """Add custom data to the element of its owner, which ignores the attributes ``idle``.
 
-    Data is omitted if the enclosing element is not written, or if its name is invalid
-    in XML. ``idle`` are tag and name of attributes that this owner ignores.
+    Data is omitted if its enclosing element is not written, or its name is invalid in XML.
     """
     for attribute in custom.attributes:
         found, name = _place(element, element_type, attribute.within), attribute.name
@@ -240,9 +229,8 @@ def _write_custom(
         if (is_version or not is_read) and name not in place.attrib:
             place.set(name, attribute.value)
     for one in custom.elements:
-        if element_type in (g.LINK, g.JOINT) and _is_addressed(one):
-            continue
-        found = _place(element, element_type, one.within)
+        elsewhere = element_type in (g.LINK, g.JOINT) and _is_addressed(one)
+        found = None if elsewhere else _place(element, element_type, one.within)
         if found is None:
             continue
         place, place_type = found
@@ -259,9 +247,8 @@ def _place(
     """Return the element that encloses custom data; created if neutral."""
     if element_type is g.ROBOT and within[:1] == (g.MATERIAL.tag,) and len(within) > 1:
         # The robot's material with a name.
-        name = within[1]
-        same = [one for one in element.iterfind(g.MATERIAL.tag) if one.get("name") == name]
-        material = same[0] if same else _add(element, g.MATERIAL, name)
+        same = [one for one in element.iterfind(g.MATERIAL.tag) if one.get("name") == within[1]]
+        material = same[0] if same else _add(element, g.MATERIAL, within[1])
         return _place(material, g.MATERIAL, within[2:])
     for tag in within:
         child = element_type.child(tag)
@@ -312,10 +299,7 @@ _LEVER = 0.1
 def extend_for_mujoco(
     robot: m.Robot, loops: Sequence[m.LoopJoint], notes: list[Diagnostic]
 ) -> m.Robot:
-    """Add the settings with which MuJoCo reads the URDF, and joints that close loops.
-
-    Settings that the robot already has are kept.
-    """
+    """Add settings with which MuJoCo reads the URDF, unless it has them, and loop joints."""
     names = {joint.name for joint in loops}
     elements = [
         one

@@ -55,12 +55,10 @@ class Expansion(Struct, frozen=True):
     files: tuple[str, ...] = ()  # that were included, or read as YAML
 
 
-def allowed_environment(
-    names: Iterable[str] = (), environment: Mapping[str, str] = os.environ
-) -> dict[str, str]:
+def allowed_environment(names: Iterable[str] = ()) -> dict[str, str]:
     """Return the environment variables that a xacro file may read, sorted by name."""
     allowed = sorted({*ROS_VARIABLES, *names})
-    return {name: environment[name] for name in allowed if name in environment}
+    return {name: os.environ[name] for name in allowed if name in os.environ}
 
 
 def is_xacro(file: str) -> bool:
@@ -69,10 +67,9 @@ def is_xacro(file: str) -> bool:
 
 
 def is_part(refusals: Iterable[str], *, included: bool) -> bool:
-    """Return whether a xacro file that is not a robot is only a part of one.
+    """Return whether a xacro file with errors of these rules is only a part of a robot.
 
-    A part has no links, or does not expand without the definitions of the files that
-    include it. ``refusals`` are the rules of its errors.
+    A part has no links, or does not expand without the definitions of files that include it.
     """
     parts = {"robot-empty", "root-element", "xacro-part"}
     if included:
@@ -230,8 +227,6 @@ def _refusal(message: str, place: Location | None = None) -> SourceError:
     return fatal("xacro-error", message, place or _current_place())
 
 
-# Locations
-
 _PLACE = "place"
 # Local variables in which xacro's functions hold the element being processed.
 _ELEMENT_NAMES = ("elt", "node", "tag")
@@ -277,14 +272,10 @@ def _current_place(error: BaseException | None = None) -> Location | None:
         of_xacro = frame.f_globals.get("__name__") == xacro.__name__
         for name in _ELEMENT_NAMES if of_xacro else ():
             element = frame.f_locals.get(name)
-            if isinstance(element, minidom.Element):
-                place = element.getUserData(_PLACE)
-                if isinstance(place, Location):
-                    return place
+            place = element.getUserData(_PLACE) if isinstance(element, minidom.Element) else None
+            if isinstance(place, Location):
+                return place
     return None
-
-
-# Expressions
 
 
 def _evaluate(

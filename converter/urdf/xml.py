@@ -159,10 +159,8 @@ def _decode(data: bytes, file: str, notes: list[Diagnostic]) -> str:
 
 
 def _build(text: str, file: str, notes: list[Diagnostic]) -> Element:
-    """Parse well-formed text, and report undeclared prefixes and content after the root.
-
-    Expat, because lxml has no columns and refuses undeclared prefixes.
-    """
+    """Parse well-formed text, and report undeclared prefixes and content after the root."""
+    # lxml has no columns and refuses undeclared prefixes.
     parser = expat.ParserCreate("utf-8")
     parser.ordered_attributes = True
     # The text between two tags arrives in one piece.
@@ -230,8 +228,6 @@ def _build(text: str, file: str, notes: list[Diagnostic]) -> Element:
             notes.append(Diagnostic("xml-prefix", message, location))
     return roots[0]
 
-
-# Repairs of malformed text
 
 _FAULT = re.compile(
     r"(?P<comment><!--.*?-->)|<!\[CDATA\[.*?\]\]>|(?P<declaration><\?xml\s.*?\?>)"
