@@ -150,17 +150,12 @@ class _Document:
 
     def __init__(self, root: Element) -> None:
         self._root = root
-        named = {
-            entry.get("set", "0")
-            for entry in root.iter("input")
-            if entry.get("semantic") == "TEXCOORD"
-        }
+        inputs = (one for one in root.iter("input") if one.get("semantic") == "TEXCOORD")
+        named = {one.get("set", "0") for one in inputs}
         # Sets of texture coordinates are numbered in order of their names.
         ordered = sorted(named, key=lambda name: (len(name), name))
         self._sets = {name: number for number, name in enumerate(ordered)}
         self._materials = _read_materials(root, self._sets)
-        textures = [one for material in self._materials.values() for _, one in material.textures]
-        self._used_sets = {0, *(texture.sampling.coordinates for texture in textures)}
         self._sources = {source.get("id", ""): source for source in root.iter("source")}
         self._rows: dict[tuple[str, int], meshes.Matrix | None] = {}
         self._matrices: dict[Element, NDArray[np.float32]] = {}
@@ -172,10 +167,8 @@ class _Document:
         for geometry, transform, bound in list(self._instances()):
             if geometry not in geometries:
                 geometries[geometry] = list(self._geometry(geometry))
-            surfaces = [mesh for mesh, _ in geometries[geometry]]
-            ids = [bound.get(symbol, symbol) for _, symbol in geometries[geometry]]
-            placed = meshes.place_meshes(surfaces, transform)
-            parts += zip(placed, map(self._materials.get, ids), strict=True)
+            for mesh, symbol in meshes.place_parts(geometries[geometry], transform):
+                parts.append((mesh, self._materials.get(bound.get(symbol, symbol))))
         return parts
 
     # The scene
@@ -185,7 +178,10 @@ class _Document:
 
         For a document without a scene, each geometry is yielded once.
         """
-        scene = self._scene()
+        scenes = self._root.findall("library_visual_scenes/visual_scene")
+        named = _target(self._root.find("scene/instance_visual_scene"), "url")
+        # The instantiated scene, otherwise the first.
+        scene = next((s for s in scenes if s.get("id") == named), scenes[0] if scenes else None)
         if scene is None:
             for geometry in self._root.iterfind("library_geometries/geometry"):
                 yield geometry, np.eye(4), {}
@@ -230,12 +226,6 @@ class _Document:
             yield target, transform, {b.get("symbol", ""): _target(b, "target") for b in bindings}
         raise meshes.MeshError("its instances exceed the limit")
 
-    def _scene(self) -> Element | None:
-        """Return the instantiated scene, otherwise the first."""
-        scenes = self._root.findall("library_visual_scenes/visual_scene")
-        named = _target(self._root.find("scene/instance_visual_scene"), "url")
-        return next((s for s in scenes if s.get("id") == named), scenes[0] if scenes else None)
-
     def _matrix(self, node: Element) -> NDArray[np.float32]:
         """Return the product of a node's transforms, in float32 as the points."""
         product = np.eye(4, dtype=np.float32)
@@ -274,7 +264,18 @@ class _Document:
         position = next((one for one in inputs if one.get("semantic") == "POSITION"), None)
         if mesh is None or vertices is None or position is None:
             return
-        points = _positions(mesh, _target(position, "source"))
+        name = _target(position, "source")
+        source = next((s for s in mesh.findall("source") if s.get("id") == name), None)
+        if source is None:
+            raise meshes.MeshError(f"positions are to be in {name!r}, which is not there")
+        if len(source.findall("technique_common/accessor/param")) != 3:
+            raise meshes.MeshError(f"positions in {name!r} have not three coordinates")
+        numbers = _numbers(source.find("float_array"))
+        if len(numbers) % 3:
+            raise meshes.MeshError(f"positions in {name!r} are incomplete")
+        # Overflow to infinity is refused later.
+        with np.errstate(over="ignore"):
+            points = numbers.astype(np.float32).astype(np.float64).reshape(-1, 3)
         for element in mesh:
             if element.tag in _PRIMITIVES:
                 part = self._primitive(element, vertices, points)
@@ -324,8 +325,7 @@ class _Document:
         attributes = meshes.SurfaceAttributes(
             normals=values("NORMAL", 0, 3),
             coordinate_sets=tuple(
-                values("TEXCOORD", number, 2) if number in self._used_sets else None
-                for number in range(max(self._used_sets) + 1)
+                values("TEXCOORD", number, 2) for number in range(max(len(self._sets), 1))
             ),
             colors=values("COLOR", 0, 3),
         )
@@ -360,20 +360,6 @@ def _rotation(axis: meshes.Matrix, angle_deg: meshes.Matrix) -> NDArray[np.float
         ),
         np.float32,
     )
-
-
-def _positions(mesh: Element, name: str) -> meshes.Matrix:
-    source = next((s for s in mesh.findall("source") if s.get("id") == name), None)
-    if source is None:
-        raise meshes.MeshError(f"positions are to be in {name!r}, which is not there")
-    if len(source.findall("technique_common/accessor/param")) != 3:
-        raise meshes.MeshError(f"positions in {name!r} have not three coordinates")
-    numbers = _numbers(source.find("float_array"))
-    if len(numbers) % 3:
-        raise meshes.MeshError(f"positions in {name!r} are incomplete")
-    # Overflow to infinity is refused later.
-    with np.errstate(over="ignore"):
-        return numbers.astype(np.float32).astype(np.float64).reshape(-1, 3)
 
 
 def _polygons(element: Element, width: int) -> tuple[meshes.Indices, NDArray[np.int32]]:
@@ -444,26 +430,27 @@ def _material(
         return mm.MeshMaterial(name)
     params = {param.get("sid", ""): param for param in effect.iter("newparam")}
 
-    def finite(tag: str, own: str) -> tuple[float, ...] | None:
-        """Return the numbers of a shader's value."""
-        value = shader.find(tag)
-        if value is None:
-            return None
-        text = value.findtext(own) or ""
-        try:
-            numbers = tuple(map(float, text.split()))
-        except ValueError:
-            return None
-        return numbers if numbers and all(map(math.isfinite, numbers)) else None
+    def numbers(path: str) -> list[float]:
+        """Return the numbers of a shader's value; none if one is not finite."""
+        found = [mm.finite(word) for word in (shader.findtext(path) or "").split()]
+        known = [number for number in found if number is not None]
+        return known if len(known) == len(found) else []
 
-    def color(tag: str) -> tuple[float, ...] | None:
+    def color(tag: str) -> list[float] | None:
         """Return red, green, blue and alpha."""
-        numbers = finite(tag, "color") or ()
-        return (*numbers[:3], *(numbers[3:4] or (1.0,))) if len(numbers) >= 3 else None
+        found = numbers(f"{tag}/color")
+        return [*found, 1.0][:4] if len(found) >= 3 else None
+
+    def texture(tag: str, **changes: Any) -> tuple[mm.MeshTexture | None, dict[str, Any]]:  # noqa: ANN401
+        use = shader.find(f"{tag}/texture")
+        if use is None:
+            return None, {}
+        number = sets.get(use.get("texcoord", ""), 0)
+        return _texture(use, params, images), {"coordinates": number, **changes}
 
     transparent = shader.find("transparent")
     mode = "A_ONE" if transparent is None else transparent.get("opaque", "A_ONE")
-    opacity = (finite("transparency", "float") or (1.0,))[0]
+    opacity = (numbers("transparency/float") or [1.0])[0]
     if factors := color("transparent"):
         if mode in {"RGB_ZERO", "RGB_ONE"}:
             opacity *= sum(c * w for c, w in zip(factors, _LUMINANCE, strict=False))
@@ -471,28 +458,22 @@ def _material(
             opacity *= factors[3]
         opacity = 1.0 - opacity if mode in {"RGB_ZERO", "A_ZERO"} else opacity
     opacity = mm.visible(opacity)
-    slots = [(mm.Slot.COLOR, "diffuse", "rgb"), (mm.Slot.EMISSION, "emission", "rgb")]
+    uses = [
+        (mm.Slot.COLOR, *texture("diffuse")),
+        (mm.Slot.EMISSION, *texture("emission")),
+    ]
     # Other modes use the luminance, which is not supported by shaders.
-    slots += [(mm.Slot.OPACITY, "transparent", "a")] if mode == "A_ONE" else []
-    textures = []
-    for slot, tag, components in slots:
-        use = shader.find(f"{tag}/texture")
-        texture = None if use is None else _texture(use, params, images)
-        if texture is not None:
-            number = sets.get(use.get("texcoord", ""), 0)
-            gain = (opacity,) * 4 if slot is mm.Slot.OPACITY else (1.0, 1.0, 1.0, 1.0)
-            changed = texture.sampled(components=components, coordinates=number, gain=gain)
-            textures.append((slot, changed))
-    diffuse, emissive = color("diffuse"), color("emission")
-    return mm.MeshMaterial(
-        name=name,
-        color=None if diffuse is None else mm.unit_color(diffuse),
-        opacity=opacity,
-        emissive=(0.0, 0.0, 0.0) if emissive is None else mm.unit_color(emissive),
-        double_sided=any(
-            (element.text or "").strip() in {"1", "true"} for element in effect.iter("double_sided")
-        ),
-        textures=tuple(textures),
+    if mode == "A_ONE":
+        alpha = texture("transparent", components="a", gain=(opacity,) * 4)
+        uses.append((mm.Slot.OPACITY, *alpha))
+    marks = {(element.text or "").strip() for element in effect.iter("double_sided")}
+    return mm.assemble_material(
+        name,
+        color("diffuse"),
+        opacity,
+        color("emission"),
+        uses,
+        double_sided=not marks.isdisjoint({"1", "true"}),
     )
 
 

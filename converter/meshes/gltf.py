@@ -53,8 +53,8 @@ _Item = TypeVar("_Item")
 _Part: TypeAlias = tuple[meshes.PolygonMesh, mm.MeshMaterial | None]
 
 
-class _Object(Struct, rename="camel"):
-    pass
+class _Object(Struct, rename="camel", kw_only=True):
+    extensions: dict[str, Raw] = {}
 
 
 class _Scene(_Object):
@@ -91,7 +91,6 @@ class _Accessor(_Object):
     byte_offset: _Count = 0
     normalized: bool = False
     sparse: dict[str, Raw] | None = None
-    extensions: dict[str, Raw] = {}
 
 
 class _BufferView(_Object):
@@ -101,14 +100,9 @@ class _BufferView(_Object):
     byte_stride: _Count = 0
 
 
-class _Buffer(_Object):
-    uri: str | None = None  # None for the binary chunk
-
-
 class _TextureUse(_Object):
     index: int
     tex_coord: _Count = 0
-    extensions: dict[str, Raw] = {}
 
 
 class _MetallicRoughness(_Object):
@@ -129,7 +123,6 @@ class _Material(_Object):
     alpha_mode: str = "OPAQUE"
     alpha_cutoff: float = 0.5
     double_sided: bool = False
-    extensions: dict[str, Raw] = {}
 
 
 class _Texture(_Object):
@@ -142,9 +135,11 @@ class _Sampler(_Object):
     wrap_t: int = _REPEAT
 
 
-class _Image(_Object):
+class _File(_Object):
+    """A buffer or an image."""
+
     name: str = ""
-    uri: str = ""
+    uri: str | None = None  # None for the binary chunk
     buffer_view: int | None = None
 
 
@@ -157,11 +152,11 @@ class _Document(_Object):
     meshes: list[_Mesh] = []
     accessors: list[_Accessor] = []
     buffer_views: list[_BufferView] = []
-    buffers: list[_Buffer] = []
+    buffers: list[_File] = []
     materials: list[_Material] = []
     textures: list[_Texture] = []
     samplers: list[_Sampler] = []
-    images: list[_Image] = []
+    images: list[_File] = []
 
 
 def read_gltf(
@@ -264,25 +259,21 @@ def _placed(document: _Document) -> Iterator[tuple[int, meshes.Matrix]]:
             raise meshes.MeshError("its nodes exceed the limit")
         number, above = pending.pop()
         node = _item(document.nodes, number, "nodes")
+        own = np.eye(4)
+        if node.matrix is not None:
+            own = np.array(node.matrix).reshape(4, 4).T
+        else:
+            x, y, z, w = node.rotation
+            if not any(component * component for component in node.rotation):
+                raise meshes.MeshError("a rotation has no length")
+            own[:3, :3] = rotation_from_quat_wxyz((w, x, y, z)) * np.array(node.scale)
+            own[:3, 3] = node.translation
         # Points that overflow are left out later.
         with np.errstate(all="ignore"):
-            transform = above @ _transform(node)
+            transform = above @ own
         if node.mesh is not None:
             yield node.mesh, transform
         pending += [(child, transform) for child in reversed(node.children)]
-
-
-def _transform(node: _Node) -> meshes.Matrix:
-    if node.matrix is not None:
-        return np.array(node.matrix).reshape(4, 4).T
-    x, y, z, w = node.rotation
-    if not sum(component * component for component in node.rotation):
-        raise meshes.MeshError("a rotation has no length")
-    rotation = rotation_from_quat_wxyz((w, x, y, z))
-    result = np.eye(4)
-    result[:3, :3] = rotation * np.array(node.scale)
-    result[:3, 3] = node.translation
-    return result
 
 
 class _Reader:
@@ -293,7 +284,7 @@ class _Reader:
     ) -> None:
         self.skipped: dict[str, None] = {}
         # By number and whether vertices have colours.
-        self.materials: dict[tuple[int, bool], mm.MeshMaterial] = {}
+        self._materials: dict[tuple[int, bool], mm.MeshMaterial] = {}
         self._document = document
         self._chunk = chunk
         self._read_sibling = read_sibling
@@ -306,9 +297,7 @@ class _Reader:
             mesh = _item(self._document.meshes, number, "meshes")
             read = [self._part(primitive) for primitive in mesh.primitives]
             self._meshes[number] = [part for part in read if part is not None]
-        surfaces = [mesh for mesh, _ in self._meshes[number]]
-        materials = [material for _, material in self._meshes[number]]
-        return zip(meshes.place_meshes(surfaces, transform), materials, strict=True)
+        return meshes.place_parts(self._meshes[number], transform)
 
     # Numbers
 
@@ -386,29 +375,27 @@ class _Reader:
         counts = np.full(len(corners) // 3, 3, np.int32)
         meshes.check_indices(len(positions), counts, corners)
 
-        def read(key: str, width: int) -> meshes.Matrix | None:
+        def read(key: str, width: int) -> meshes.Matrix:
             """Return the rows of an attribute."""
-            if key not in attributes:
-                return None
             rows = self._rows(attributes[key])
             if len(rows) != len(positions) or rows.shape[1] < width:
                 raise meshes.MeshError(f"its {key} do not match its points")
             return rows[:, :width]
 
-        normals = read("NORMAL", 3)
+        normals = None
+        if "NORMAL" in attributes:
+            normals = meshes.corner_values(read("NORMAL", 3), corners)
         sets: list[meshes.CornerValues | None] = []
         while (key := f"TEXCOORD_{len(sets)}") in attributes:
-            rows = read(key, 2)
-            if rows is not None:
-                rows = np.stack([rows[:, 0], 1.0 - rows[:, 1]], axis=1)
-            sets.append(None if rows is None else meshes.corner_values(rows, corners))
-        colors = read("COLOR_0", 3)
-        number, material = primitive.material, None
-        found = None if number is None else (number, colors is not None)
-        if found is not None:
-            if found not in self.materials:
-                self.materials[found] = self._material(*found)
-            material = self.materials[found]
+            u, v = read(key, 2).T
+            sets.append(meshes.corner_values(np.stack([u, 1.0 - v], axis=1), corners))
+        colors = read("COLOR_0", 3) if "COLOR_0" in attributes else None
+        material = None
+        if primitive.material is not None:
+            found = primitive.material, colors is not None
+            if found not in self._materials:
+                self._materials[found] = self._material(*found)
+            material = self._materials[found]
         own = None
         if colors is not None:
             # The material's colour is a factor of vertex colours.
@@ -417,11 +404,7 @@ class _Reader:
                 linear = linear * linear_from_srgb(material.color)
             values, indices = np.unique(linear, axis=0, return_inverse=True)
             own = meshes.corner_values(srgb_from_linear(values), indices.reshape(-1))
-        seen = meshes.SurfaceAttributes(
-            normals=None if normals is None else meshes.corner_values(normals, corners),
-            coordinate_sets=tuple(sets),
-            colors=own,
-        )
+        seen = meshes.SurfaceAttributes(normals, tuple(sets), own)
         surface = meshes.PolygonMesh(positions, counts, corners.astype(np.int32), attributes=seen)
         return surface, material
 
@@ -429,47 +412,43 @@ class _Reader:
 
     def _material(self, index: int, colored: bool) -> mm.MeshMaterial:
         """Read a material; vertex colours are factors of its colour, unless that is an image."""
-        material = self._converted(_item(self._document.materials, index, "materials"))
-        has_image = any(slot is mm.Slot.COLOR for slot, _ in material.textures)
-        if colored and has_image:
-            self.skipped["colours of vertices are not multiplied with textures"] = None
-        return structs.replace(material, shows_corners=colored and not has_image)
-
-    def _converted(self, material: _Material) -> mm.MeshMaterial:
+        material = _item(self._document.materials, index, "materials")
         if "KHR_materials_pbrSpecularGlossiness" in material.extensions:
             raise meshes.MeshError("specular-glossiness is not supported")
         color, surface = material.pbr.base_color_texture, material.pbr.metallic_roughness_texture
-        metallic, roughness = material.pbr.metallic_factor, material.pbr.roughness_factor
-        emissive = mm.unit_color(material.emissive_factor)
-        red, green, blue, alpha = map(mm.unit, material.pbr.base_color_factor)
-        blends = material.alpha_mode in {"BLEND", "MASK"}
-        gains = (red, green, blue, alpha), (1.0, mm.unit(roughness), mm.unit(metallic), 1.0)
-        plain = (1.0, 1.0, 1.0, 1.0)
-        # Uses of one image differ only in the component, so that it is read once.
-        uses = (
-            (mm.Slot.COLOR, color, "rgb", gains[0]),
-            (mm.Slot.OPACITY, color if blends else None, "a", gains[0]),
-            (mm.Slot.EMISSION, material.emissive_texture, "rgb", (*emissive, 1.0)),
-            (mm.Slot.ROUGHNESS, surface, "g", gains[1]),
-            (mm.Slot.METALNESS, surface, "b", gains[1]),
-            (mm.Slot.NORMAL, material.normal_texture, "rgb", plain),
-            (mm.Slot.OCCLUSION, material.occlusion_texture, "r", plain),
+        metallic, roughness = (
+            mm.unit(material.pbr.metallic_factor),
+            mm.unit(material.pbr.roughness_factor),
         )
-        return mm.MeshMaterial(
-            name=material.name,
-            color=_encoded((red, green, blue)),
-            opacity=alpha if blends else 1.0,
-            emissive=_encoded(emissive),
-            metallic=mm.unit(metallic),
-            roughness=mm.unit(roughness),
+        emissive = mm.unit_color(material.emissive_factor)
+        *linear, alpha = map(mm.unit, material.pbr.base_color_factor)
+        blends = material.alpha_mode in {"BLEND", "MASK"}
+        gain, surface_gain = (*linear, alpha), (1.0, roughness, metallic, 1.0)
+        # Uses of one image differ only in the component, so that it is read once.
+        uses: tuple[tuple[mm.Slot, _TextureUse | None, dict[str, object]], ...] = (
+            (mm.Slot.COLOR, color, {"gain": gain}),
+            (mm.Slot.OPACITY, color if blends else None, {"components": "a", "gain": gain}),
+            (mm.Slot.EMISSION, material.emissive_texture, {"gain": (*emissive, 1.0)}),
+            (mm.Slot.ROUGHNESS, surface, {"components": "g", "gain": surface_gain}),
+            (mm.Slot.METALNESS, surface, {"components": "b", "gain": surface_gain}),
+            (mm.Slot.NORMAL, material.normal_texture, {}),
+            (mm.Slot.OCCLUSION, material.occlusion_texture, {"components": "r"}),
+        )
+        assembled = mm.assemble_material(
+            material.name,
+            srgb_from_linear(linear).tolist(),
+            alpha if blends else 1.0,
+            srgb_from_linear(emissive).tolist(),
+            [(slot, self._texture(use), changes) for slot, use, changes in uses if use],
+            metallic=metallic,
+            roughness=roughness,
             cutoff=mm.unit(material.alpha_cutoff) if material.alpha_mode == "MASK" else None,
             double_sided=material.double_sided,
-            textures=tuple(
-                (slot, self._texture(use).sampled(components=components, gain=gain))
-                for slot, use, components, gain in uses
-                if use is not None
-            ),
+            shows_corners=colored and color is None,
         )
+        if colored and color is not None:
+            self.skipped["colours of vertices are not multiplied with textures"] = None
+        return assembled
 
     def _texture(self, use: _TextureUse) -> mm.MeshTexture:
         """Return a texture; without content if its image is in another file."""
@@ -480,19 +459,14 @@ class _Reader:
         if texture.sampler is not None:
             sampler = _item(document.samplers, texture.sampler, "samplers")
         image = _item(document.images, texture.source, "images")
-        content = _embedded(image.uri)
+        uri = image.uri or ""
+        content = _embedded(uri)
         if content is None and image.buffer_view is not None:
             content = self.view(image.buffer_view)
-        reference = (
-            unquote(image.uri) if content is None else image.name or f"image_{texture.source}"
-        )
+        reference = unquote(uri) if content is None else image.name or f"image_{texture.source}"
         sampling = mm.Sampling(
             wrap_s=_WRAPS.get(sampler.wrap_s, mm.Wrap.REPEAT),
             wrap_t=_WRAPS.get(sampler.wrap_t, mm.Wrap.REPEAT),
             coordinates=use.tex_coord,
         )
         return mm.MeshTexture(reference, content, sampling)
-
-
-def _encoded(linear: Sequence[float]) -> tuple[float, float, float]:
-    return mm.unit_color(srgb_from_linear(linear).tolist())

@@ -23,6 +23,7 @@ Integers: TypeAlias = "NDArray[np.integer]"
 # Returns the content of a file that a mesh file refers to; None if missing.
 SiblingReader: TypeAlias = Callable[[str], bytes | None]
 _T = TypeVar("_T", bound=np.generic)
+_Material = TypeVar("_Material")
 
 # Odd, with bits in no order: the primes of xxHash, a public-domain hash function.
 _HASH_FACTORS = tuple(map(np.uint64, (0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)))
@@ -198,8 +199,10 @@ def mirrored(mesh: PolygonMesh, axes: tuple[bool, bool, bool]) -> PolygonMesh:
     return _moved(mesh, mesh.points * signs, lambda normals: normals * signs, sum(axes) % 2 == 1)
 
 
-def place_meshes(surfaces: Sequence[PolygonMesh], transform: Matrix) -> Iterator[PolygonMesh]:
-    """Yield the surfaces of one geometry after a (4, 4) transform.
+def place_parts(
+    parts: Sequence[tuple[PolygonMesh, _Material]], transform: Matrix
+) -> Iterator[tuple[PolygonMesh, _Material]]:
+    """Yield the surfaces of one geometry, and their materials, after a (4, 4) transform.
 
     Faces stay counter-clockwise, and surfaces that share their points share the new ones.
     """
@@ -215,12 +218,12 @@ def place_meshes(surfaces: Sequence[PolygonMesh], transform: Matrix) -> Iterator
         with np.errstate(all="ignore"):
             return unit_vectors(transform_vectors(normals, cofactors))
 
-    for mesh in surfaces:
+    for mesh, material in parts:
         key = id(mesh.points)
         if key not in moved:
             with np.errstate(all="ignore"):
                 moved[key] = transform_vectors(mesh.points, linear) + transform[:3, 3]
-        yield _moved(mesh, moved[key], turned, mirrors)
+        yield _moved(mesh, moved[key], turned, mirrors), material
 
 
 def _moved(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -103,6 +104,28 @@ class MeshMaterial(Struct, frozen=True):
         )
 
 
+def assemble_material(
+    name: str,
+    color: Sequence[float] | None,
+    opacity: float,
+    emissive: Sequence[float] | None,
+    uses: Iterable[tuple[Slot, MeshTexture | None, Mapping[str, Any]]],
+    **others: Any,  # noqa: ANN401  fields of MeshMaterial
+) -> MeshMaterial:
+    """Build a material from colours of at least three components, and images.
+
+    Each image comes with its slot and with the changes of its sampling for that slot.
+    """
+    return MeshMaterial(
+        name,
+        None if color is None else unit_color(color),
+        opacity,
+        (0.0, 0.0, 0.0) if emissive is None else unit_color(emissive),
+        textures=tuple((slot, image.sampled(**use)) for slot, image, use in uses if image),
+        **others,
+    )
+
+
 def visible(opacity: float) -> float:
     """Return an opacity in (0, 1].
 
@@ -118,9 +141,17 @@ def unit(value: float) -> float:
 
 
 def unit_color(components: Sequence[float]) -> tuple[float, float, float]:
-    """Clamp the first three components of a colour to [0, 1]; NaN becomes zero."""
     red, green, blue = map(unit, components[:3])
     return red, green, blue
+
+
+def finite(word: str) -> float | None:
+    """Return the number that a word of a file is; None for any other word."""
+    try:
+        number = float(word)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 # Colours: sRGB and linear (IEC 61966-2-1)

@@ -12,7 +12,6 @@ faces, as in PyBullet, also if the name was used before; ``usemtl`` begins none.
 
 from __future__ import annotations
 
-import math
 import posixpath
 import re
 from collections.abc import Sequence
@@ -49,23 +48,19 @@ _SPACED = bytes.maketrans(b"f/", b"  ")
 _NO_INDEX = 0
 # Indices of a corner: point, texture coordinates, normal.
 _SLOTS = ("v", "vt", "vn")
-_LEAST_CORNERS = 3
-_SHOWN = 40
 
-# Texture statements of a material, with slot and components.
+# Texture statements of a material; images of the slots below have three components.
 _MAPS = {
-    "map_kd": (mm.Slot.COLOR, "rgb"),
-    "map_ke": (mm.Slot.EMISSION, "rgb"),
-    "map_d": (mm.Slot.OPACITY, "r"),
-    "map_pr": (mm.Slot.ROUGHNESS, "r"),
-    "map_pm": (mm.Slot.METALNESS, "r"),
-    "norm": (mm.Slot.NORMAL, "rgb"),
+    "map_kd": mm.Slot.COLOR,
+    "map_ke": mm.Slot.EMISSION,
+    "map_d": mm.Slot.OPACITY,
+    "map_pr": mm.Slot.ROUGHNESS,
+    "map_pm": mm.Slot.METALNESS,
+    "norm": mm.Slot.NORMAL,
 }
+_RGB = {mm.Slot.COLOR, mm.Slot.EMISSION, mm.Slot.NORMAL}
 # Texture options with one argument; others have up to three numbers.
 _OPTIONS = {"-blendu", "-blendv", "-bm", "-boost", "-cc", "-clamp", "-imfchan", "-texres", "-type"}
-# Range of optical densities in the MTL format.
-_LEAST_IOR, _MOST_IOR = 0.001, 10.0
-
 
 # What consecutive faces share: material, index of the group's name, and the numbers of points,
 # texture coordinates and normals before them if an index is relative.
@@ -214,7 +209,7 @@ def _faces(lines: bytes, before: Sequence[int]) -> tuple[meshes.Integers, meshes
         first = int(np.argmax(corners[:, 0] <= _NO_INDEX))
         face = int(np.searchsorted(np.cumsum(sizes), first, side="right"))
         raise _refusal(lines.splitlines()[face], "a face refers to no vertex before it")
-    whole = sizes >= _LEAST_CORNERS
+    whole = sizes >= 3
     if not whole.all():
         corners, sizes = corners[np.repeat(whole, sizes)], sizes[whole]
     return sizes, corners
@@ -242,7 +237,7 @@ def _equal_corners(lines: bytes, sizes: NDArray[np.int64]) -> NDArray[np.int64] 
 
 
 def _refusal(line: bytes, reason: str) -> meshes.MeshError:
-    shown = line.strip()[:_SHOWN].decode(errors="replace")
+    shown = line.strip()[:40].decode(errors="replace")
     return meshes.MeshError(f"{reason}: {shown!r}")
 
 
@@ -282,56 +277,55 @@ def _read_libraries(
 
 def _material(name: str, statements: dict[str, str], folder: str) -> mm.MeshMaterial:
     def first(keyword: str) -> float | None:
-        return _finite((statements.get(keyword, "").split() or [""])[0])
+        return mm.finite((statements.get(keyword, "").split() or [""])[0])
 
     dissolve = statements.get("d", "").split()
-    opacity, transparency = _finite(dissolve[-1]) if dissolve else None, first("tr")
+    opacity, transparency = mm.finite(dissolve[-1]) if dissolve else None, first("tr")
     if opacity is None:
         opacity = 1.0 if transparency is None else 1.0 - transparency
     opacity = mm.visible(opacity)
     color = _color(statements.get("kd", ""))
-    textures: dict[mm.Slot, mm.MeshTexture] = {}
-    for keyword, (slot, components) in _MAPS.items():
-        texture = _texture(statements.get(keyword, ""), components, folder)
-        if texture is not None:
-            textures[slot] = texture
-    shown, opaque = textures.get(mm.Slot.COLOR), textures.get(mm.Slot.OPACITY)
-    if opaque is not None:
-        # The alpha of an image that is also the colour texture.
-        alike = shown is not None and opaque.reference == shown.reference
-        components = "a" if alike else opaque.sampling.components
-        textures[mm.Slot.OPACITY] = opaque.sampled(components=components, gain=(opacity,) * 4)
+    images = {slot: _texture(statements.get(word, ""), folder) for word, slot in _MAPS.items()}
+    uses: dict[mm.Slot, dict[str, object]] = {
+        slot: {"components": "rgb" if slot in _RGB else "r"} for slot in images
+    }
+    shown, opaque = images[mm.Slot.COLOR], images[mm.Slot.OPACITY]
+    if shown and opaque and opaque.reference == shown.reference:
+        # The alpha of the image that is also the colour texture.
+        uses[mm.Slot.OPACITY]["components"] = "a"
+    uses[mm.Slot.OPACITY]["gain"] = (opacity,) * 4
     # Exporters write black to mean that only the texture is used.
-    if shown is not None and color is not None and any(color):
-        textures[mm.Slot.COLOR] = shown.sampled(gain=(*linear_from_srgb(color).tolist(), 1.0))
+    if color is not None and any(color):
+        uses[mm.Slot.COLOR]["gain"] = (*linear_from_srgb(color).tolist(), 1.0)
     metallic, roughness, ior = map(first, ("pm", "pr", "ni"))
-    return mm.MeshMaterial(
-        name=name,
-        color=color,
-        opacity=opacity,
-        emissive=_color(statements.get("ke", "")) or (0.0, 0.0, 0.0),
+    return mm.assemble_material(
+        name,
+        color,
+        opacity,
+        _color(statements.get("ke", "")),
+        ((slot, image, uses[slot]) for slot, image in images.items()),
         metallic=None if metallic is None else mm.unit(metallic),
         roughness=None if roughness is None else mm.unit(roughness),
-        ior=ior if ior is not None and _LEAST_IOR <= ior <= _MOST_IOR else None,
-        textures=tuple(textures.items()),
+        # The range of optical densities in the format.
+        ior=ior if ior is not None and 0.001 <= ior <= 10.0 else None,
     )
 
 
-def _color(statement: str) -> tuple[float, float, float] | None:
+def _color(statement: str) -> Sequence[float] | None:
     words = statement.split()[:3]
-    numbers = [number for word in words if (number := _finite(word)) is not None]
+    numbers = [number for word in words if (number := mm.finite(word)) is not None]
     # One number is used for all three.
     numbers = numbers * 3 if len(words) == len(numbers) == 1 else numbers
     return mm.unit_color(numbers) if len(numbers) == 3 else None
 
 
-def _texture(statement: str, components: str, folder: str) -> mm.MeshTexture | None:
+def _texture(statement: str, folder: str) -> mm.MeshTexture | None:
     """Parse texture options and the file name, which may contain spaces."""
     words = statement.split()
     options: dict[str, list[str]] = {}
     while words and words[0].startswith("-"):
         option = words.pop(0).lower()
-        numbers = list(takewhile(lambda word: _finite(word) is not None, words[:3]))
+        numbers = list(takewhile(lambda word: mm.finite(word) is not None, words[:3]))
         options[option] = words[:1] if option in _OPTIONS else numbers
         del words[: len(options[option])]
     reference = statement[statement.find(words[0]) :].strip().replace("\\", "/") if words else ""
@@ -343,16 +337,10 @@ def _texture(statement: str, components: str, folder: str) -> mm.MeshTexture | N
         return first, second
 
     wrap = mm.Wrap.CLAMP if "".join(options.get("-clamp", [])).lower() == "on" else mm.Wrap.REPEAT
-    sampling = mm.Sampling(components, wrap, wrap, 0, pair("-s", 1.0), 0.0, pair("-o", 0.0))
+    sampling = mm.Sampling(
+        wrap_s=wrap, wrap_t=wrap, scale=pair("-s", 1.0), translation=pair("-o", 0.0)
+    )
     return mm.MeshTexture(posixpath.join(folder, reference), sampling=sampling)
-
-
-def _finite(word: str) -> float | None:
-    try:
-        number = float(word)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
 
 
 def obj_text(mesh: meshes.PolygonMesh, comment: str) -> bytes:
