@@ -133,11 +133,14 @@ def _text(element: Element | None) -> bytes:
     return b"" if element is None else (element.text or "").encode()
 
 
-def _numbers(element: Element | None) -> meshes.Matrix:
+def _numbers(element: Element | None, count: int | None = None) -> meshes.Matrix:
     try:
-        return read_floats(_text(element))
+        numbers = read_floats(_text(element))
     except ValueError as error:
         raise meshes.MeshError("an element does not consist of numbers") from error
+    if element is not None and count not in (None, len(numbers)):
+        raise meshes.MeshError(f"<{element.tag}> has {len(numbers)} numbers")
+    return numbers
 
 
 def _target(element: Element | None, attribute: str) -> str:
@@ -219,7 +222,7 @@ class _Document:
                     raise meshes.MeshError(f"controller {url!r} is no skin of a geometry")
                 shape = skin.find("bind_shape_matrix")
                 if shape is not None:
-                    bound = _numbers(shape).astype(np.float32).reshape(4, 4)
+                    bound = _numbers(shape, 16).astype(np.float32).reshape(4, 4)
                     with np.errstate(all="ignore"):
                         transform = transform @ bound
             bindings = element.iter("instance_material")
@@ -232,9 +235,7 @@ class _Document:
         for element in node:
             if element.tag not in _TRANSFORMS:
                 continue
-            numbers = _numbers(element)
-            if len(numbers) != _TRANSFORMS[element.tag]:
-                raise meshes.MeshError(f"<{element.tag}> has {len(numbers)} numbers")
+            numbers = _numbers(element, _TRANSFORMS[element.tag])
             matrix = np.eye(4, dtype=np.float32)
             match element.tag:
                 case "matrix":
@@ -288,6 +289,8 @@ class _Document:
         inputs = [(entry, entry.get("offset", "")) for entry in element.findall("input")]
         if not all(offset.isdecimal() for _, offset in inputs):
             raise meshes.MeshError("an input has no offset")
+        if any(len(offset) > 8 for _, offset in inputs):
+            raise meshes.MeshError("its indices are broken")
         shared = {
             (entry.get("semantic", ""), 0): _target(entry, "source")
             for entry in vertices.findall("input")

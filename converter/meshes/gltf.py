@@ -180,7 +180,7 @@ def read_gltf(
         raise meshes.MeshError(f"its glTF is invalid: {error}") from error
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise meshes.MeshError(f"its glTF is not JSON: {error}") from error
-    version = bytes(document.asset.get("version", b"")).decode().strip('"')
+    version = bytes(document.asset.get("version", b"")).decode(errors="replace").strip('"')
     if version.partition(".")[0] != "2":
         raise meshes.MeshError(f"it is glTF {version or 'of no version'}, not 2.0")
     for name in document.extensions_required:
@@ -190,10 +190,9 @@ def read_gltf(
             raise meshes.MeshError(f"it requires the glTF extension {name!r}")
     reader = _Reader(document, chunk, read_sibling)
     parts = [part for number, matrix in _placed(document) for part in reader.place(number, matrix)]
-    skipped = tuple(reader.skipped)
     if not parts:
-        raise meshes.MeshError("; ".join(("it holds no faces", *skipped)))
-    return structs.replace(meshes.join_parts(parts), skipped=skipped)
+        raise meshes.MeshError("it holds no faces")
+    return structs.replace(meshes.join_parts(parts), skipped=reader.skipped)
 
 
 def _chunks(data: bytes) -> tuple[bytes, bytes | None]:
@@ -259,10 +258,10 @@ def _placed(document: _Document) -> Iterator[tuple[int, meshes.Matrix]]:
             raise meshes.MeshError("its nodes exceed the limit")
         number, above = pending.pop()
         node = _item(document.nodes, number, "nodes")
-        own = np.eye(4)
         if node.matrix is not None:
             own = np.array(node.matrix).reshape(4, 4).T
         else:
+            own = np.eye(4)
             x, y, z, w = node.rotation
             if not any(component * component for component in node.rotation):
                 raise meshes.MeshError("a rotation has no length")
@@ -282,7 +281,7 @@ class _Reader:
     def __init__(
         self, document: _Document, chunk: bytes | None, read_sibling: meshes.SiblingReader
     ) -> None:
-        self.skipped: dict[str, None] = {}
+        self.skipped: tuple[str, ...] = ()
         # By number and whether vertices have colours.
         self._materials: dict[tuple[int, bool], mm.MeshMaterial] = {}
         self._document = document
@@ -447,7 +446,7 @@ class _Reader:
             shows_corners=colored and color is None,
         )
         if colored and color is not None:
-            self.skipped["colours of vertices are not multiplied with textures"] = None
+            self.skipped = ("colours of vertices are not multiplied with textures",)
         return assembled
 
     def _texture(self, use: _TextureUse) -> mm.MeshTexture:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -14,7 +14,7 @@ from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.file_content import LARGEST_MESH, MIB, read_file
 from urdf_usd.converter.meshes.collada import read_dae
 from urdf_usd.converter.meshes.gltf import read_gltf
-from urdf_usd.converter.meshes.mesh import MeshError, PolygonMesh
+from urdf_usd.converter.meshes.mesh import MeshError, PolygonMesh, SiblingReader
 from urdf_usd.converter.meshes.obj import read_obj
 from urdf_usd.converter.meshes.ply import read_ply
 from urdf_usd.converter.meshes.stl import holds_binary_stl, read_binary_stl, read_text_stl
@@ -65,9 +65,20 @@ def decode_mesh(data: bytes, path: Path) -> PolygonMesh:
     former, mesh = (cache or {}).get(str(path), (b"", None))
     if mesh is None or former != data:
         siblings: dict[str, None] = {}
-        read = _reader(data, path, siblings)
+
+        def sibling(reference: str) -> bytes | None:
+            file = path.parent / reference
+            try:
+                content = read_file(file, LARGEST_MESH)
+            except (OSError, ValueError):
+                # Missing, no regular file, too large, or with a null character.
+                return None
+            siblings[str(file)] = None
+            return content
+
         try:
-            mesh = structs.replace(read(), sibling_files=tuple(siblings))
+            mesh = _read(data, path.suffix.lower(), sibling)
+            mesh = structs.replace(mesh, sibling_files=tuple(siblings))
         except MemoryError as error:
             raise MeshError("there is not enough memory to read it") from error
         if cache is not None:
@@ -91,47 +102,33 @@ def cached_meshes() -> Iterator[None]:
         _CACHE.reset(token)
 
 
-def _reader(data: bytes, path: Path, siblings: dict[str, None]) -> Callable[[], PolygonMesh]:
-    """Return the reader of the format, by the first bytes or else by the file's name.
-
-    It adds the other files that it reads to ``siblings``.
-    """
-
-    def sibling(reference: str) -> bytes | None:
-        file = path.parent / reference
-        try:
-            content = read_file(file, LARGEST_MESH)
-        except (OSError, ValueError):
-            # Missing, no regular file, too large, or with a null character.
-            return None
-        siblings[str(file)] = None
-        return content
-
+def _read(data: bytes, suffix: str, sibling: SiblingReader) -> PolygonMesh:
+    """Read a mesh in the format of its first bytes, or else of its file's suffix."""
     if holds_binary_stl(data):
-        return lambda: read_binary_stl(data)
+        return read_binary_stl(data)
     head = data[:_HEAD_SIZE].removeprefix(b"\xef\xbb\xbf").lstrip()
     if head.startswith(_LFS_POINTER):
         raise MeshError("it is a Git LFS pointer; fetch the file itself")
-    suffix, is_text = path.suffix.lower(), b"\0" not in head
-    readers: dict[str, Callable[[], PolygonMesh]] = {
-        ".stl": lambda: (read_text_stl if is_text else read_binary_stl)(data),
-        ".obj": lambda: read_obj(data, sibling),
-        ".dae": lambda: read_dae(data),
-    }
     is_json = head[:1] == b"{" and (suffix == ".gltf" or b'"asset"' in data)
     if head.startswith(b"glTF") or is_json:
-        return lambda: read_gltf(data, sibling)
+        return read_gltf(data, sibling)
     if head.startswith(b"ply"):
-        return lambda: read_ply(data)
+        return read_ply(data)
+    is_text = b"\0" not in head
     if head[:1] == b"<" and (suffix == ".dae" or b"COLLADA" in head):
-        return readers[".dae"]
-    if is_text and head[:5].lower() == b"solid":
-        return readers[".stl"]
-    if is_text and _OBJ_LINE.search(head):
-        return readers[".obj"]
-    if suffix not in readers:
-        raise MeshError("its format is not STL, OBJ, COLLADA, glTF or PLY")
-    return readers[suffix]
+        suffix = ".dae"
+    elif is_text and head[:5].lower() == b"solid":
+        suffix = ".stl"
+    elif is_text and _OBJ_LINE.search(head):
+        suffix = ".obj"
+    match suffix:
+        case ".stl":
+            return (read_text_stl if is_text else read_binary_stl)(data)
+        case ".obj":
+            return read_obj(data, sibling)
+        case ".dae":
+            return read_dae(data)
+    raise MeshError("its format is not STL, OBJ, COLLADA, glTF or PLY")
 
 
 def mesh_notes(name: str, mesh: PolygonMesh, location: Location | None) -> tuple[Diagnostic, ...]:

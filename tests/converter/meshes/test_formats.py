@@ -347,6 +347,14 @@ def test_cyclic_gltf_nodes_use_no_memory() -> None:
         read_gltf((ring % node).encode())
 
 
+@pytest.mark.parametrize(
+    "text", [b'{"asset": {"version": "\xce"}}', b'{"extensionsRequired": ["\xce"]}']
+)
+def test_gltf_that_is_not_utf8_is_refused(text: bytes) -> None:
+    with pytest.raises(meshes.MeshError, match="glTF"):
+        read_gltf(text)
+
+
 # Announced sizes
 
 
