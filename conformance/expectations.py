@@ -27,12 +27,6 @@ from urdf_usd.conformance.engines.mujoco_models import link_distances
 from urdf_usd.conformance.engines.protocol import Observed, Outcome
 from urdf_usd.conformance.engines.statements import matrices, vec3, vec6
 from urdf_usd.conformance.observation import robot as obs
-from urdf_usd.conformance.observation.robot import (
-    ContactMaterialObservation,
-    DriveObservation,
-    Observation,
-    SimulationObservation,
-)
 from urdf_usd.conformance.observation.shapes import (
     DIRECTIONS,
     Appearance,
@@ -369,8 +363,8 @@ def _with_shape(values: ShapeValues, shape: ShapeObservation) -> ShapeObservatio
 
 
 def requested_settings(
-    description: SettingsFile, urdf: str, expected: Observation, solids: Sequence[Solid] = ()
-) -> SimulationObservation:
+    description: SettingsFile, urdf: str, expected: obs.Observation, solids: Sequence[Solid] = ()
+) -> obs.SimulationObservation:
     """Return what a settings file requests of the USD of a robot."""
     robot = parse(urdf).robot
     settings = resolve(description, robot, robot, [])
@@ -388,8 +382,8 @@ def requested_settings(
         }
         tolerated = {pair for pair, apart in free.items() if apart < _DEEP}
         tolerated |= {frozenset((one, link.name)) for one in thin for link in expected.links}
-    return SimulationObservation(
-        drives=convert(settings.drives, tuple[DriveObservation, ...], from_attributes=True),
+    return obs.SimulationObservation(
+        drives=convert(settings.drives, tuple[obs.DriveObservation, ...], from_attributes=True),
         armatures=settings.armatures,
         limit_stiffnesses=settings.limit_stiffnesses,
         limit_dampings=settings.limit_dampings,
@@ -398,7 +392,9 @@ def requested_settings(
         tolerated_pairs=_sorted(tolerated),
         self_collision=settings.self_collision,
         contact_materials=convert(
-            settings.contact_materials, tuple[ContactMaterialObservation, ...], from_attributes=True
+            settings.contact_materials,
+            tuple[obs.ContactMaterialObservation, ...],
+            from_attributes=True,
         ),
         sources=tuple(_summary(settings, len(filtered))),
     )
@@ -427,7 +423,9 @@ def _summary(settings: Simulation, filtered: int) -> Iterator[str]:
         yield f"self-collision: {'on' if settings.self_collision else 'off'}"
 
 
-def touching_links(expected: Observation, solids: Sequence[Solid]) -> dict[tuple[str, str], float]:
+def touching_links(
+    expected: obs.Observation, solids: Sequence[Solid]
+) -> dict[tuple[str, str], float]:
     """Return the distances of links that touch at rest, and may collide, the least first [m]."""
     distances, _ = link_distances(solids)
     return {
@@ -437,7 +435,7 @@ def touching_links(expected: Observation, solids: Sequence[Solid]) -> dict[tuple
     }
 
 
-def _of_one_joint(pair: frozenset[str], expected: Observation) -> bool:
+def _of_one_joint(pair: frozenset[str], expected: obs.Observation) -> bool:
     """Whether two links are of one rigid group, or a joint connects their groups."""
     groups = rigid_groups([link.name for link in expected.links], expected.joints)
     head = {name: group[0] for group in groups for name in group}

@@ -24,7 +24,6 @@ from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.observation import robot as obs
-from urdf_usd.conformance.observation.robot import Frames, Vec3
 
 RELATIVE = 2.0**-24
 SMALLEST = 2.0**-149
@@ -81,12 +80,12 @@ def scalar_bound(value: float) -> float:
     return (RELATIVE + ARITHMETIC) * abs(value) + SMALLEST
 
 
-def center_bound(center: Vec3) -> float:
+def center_bound(center: obs.Vec3) -> float:
     """Bound the rounding of a stored point [m]: u times its distance."""
     return RELATIVE * math.hypot(*center) + ARITHMETIC
 
 
-def principal_moments(tensor: NDArray[np.float64]) -> Vec3:
+def principal_moments(tensor: NDArray[np.float64]) -> obs.Vec3:
     """Return the eigenvalues of a symmetric tensor (3, 3), ascending; NaN if it is not finite."""
     if not np.isfinite(tensor).all():
         return math.nan, math.nan, math.nan
@@ -124,7 +123,7 @@ def harmless_moment(mass: float, size: float, total: float) -> float:
     return max(DEFAULTED * mass * size**2, least)
 
 
-def frame_bounds(frames: Frames, parents: Mapping[str, str]) -> dict[str, FrameBound]:
+def frame_bounds(frames: obs.Frames, parents: Mapping[str, str]) -> dict[str, FrameBound]:
     """Bound the rounding of link poses along the chain from the root.
 
     Each joint of the chain stores localPos0, localRot0 and localRot1. The position has an error

@@ -28,12 +28,6 @@ from urdf_usd.conformance.checks.check import (
 from urdf_usd.conformance.checks.kinematics import joint_errors
 from urdf_usd.conformance.checks.mass import differing_links
 from urdf_usd.conformance.observation import robot as obs
-from urdf_usd.conformance.observation.robot import (
-    COORDINATES,
-    JointObservation,
-    JointType,
-    Quantity,
-)
 from urdf_usd.conformance.tolerance import ARITHMETIC, distance, scalar_bound
 from urdf_usd.reports.records.record import Difference, Grade, Value
 
@@ -72,9 +66,9 @@ def unit_hint(expected: float, actual: float) -> str:
     return ""
 
 
-def _pairs(sides: Sides) -> Iterator[tuple[JointObservation, JointObservation]]:
+def _pairs(sides: Sides) -> Iterator[tuple[obs.JointObservation, obs.JointObservation]]:
     """Pair joints with one coordinate on both sides; types are another check."""
-    return (pair for pair in sides.joints if all(COORDINATES[one.type] == 1 for one in pair))
+    return (pair for pair in sides.joints if all(obs.COORDINATES[one.type] == 1 for one in pair))
 
 
 def _position_check(side: str, absent: float) -> None:
@@ -85,13 +79,13 @@ def _position_check(side: str, absent: float) -> None:
     )
     title, reads = f"{side} position limits", f"physics:{side}Limit"
 
-    @check(f"limits.{side}", title, Quantity.LIMITS, "1", clause=clause, reads=reads)
+    @check(f"limits.{side}", title, obs.Quantity.LIMITS, "1", clause=clause, reads=reads)
     def limits(sides: Sides) -> Iterator[Difference]:
         for pair in _pairs(sides):
             values = (getattr(joint, side) for joint in pair)
             one, two = (stored_limit(absent if limit is None else limit) for limit in values)
             shown: list[Value] = ["unlimited" if math.isinf(own) else own for own in (one, two)]
-            unit = "m" if pair[0].type is JointType.PRISMATIC else "rad"
+            unit = "m" if pair[0].type is obs.JointType.PRISMATIC else "rad"
             text = is_not(f"{side} limit", shown, unit, unit_hint(one, two))
             # Most limits are a few radians; some are large numbers that mean "none".
             bound = 0.0 if math.isinf(one) else scalar_bound(one) / max(1.0, abs(one))
@@ -102,7 +96,7 @@ def _position_check(side: str, absent: float) -> None:
 def _number_check(
     id: str,
     title: str,
-    quantity: Quantity,
+    quantity: obs.Quantity,
     units: tuple[str, str],  # of other joints, and of prismatic ones
     clause: str,
     reads: str,
@@ -124,7 +118,7 @@ def _number_check(
                 notes = (pair[1].note or "").split("; ")
                 hint = "".join(f" ({note})" for note in notes if f":{field} is " in note)
             shown = [stated(one, "another for each simulator") for one in values]
-            unit = units[pair[0].type is JointType.PRISMATIC]
+            unit = units[pair[0].type is obs.JointType.PRISMATIC]
             amount = 0.0 if same else _ratio(value, found)
             amounts = amount, scalar_bound(1.0), sides.tolerance.force
             text = is_not(field, shown, unit, hint)
@@ -146,23 +140,23 @@ _position_check("upper", math.inf)
 _TORQUE, _RATE = ("N m", "N"), ("N m s/rad", "N s/m")
 for _id, _title, _quantity, _units, _clause, _reads in (
     (
-        *("limits.effort", "effort limits", Quantity.EFFORT, _TORQUE),
+        *("limits.effort", "effort limits", obs.Quantity.EFFORT, _TORQUE),
         "Largest force or torque; absent differs from zero.",
         "drive:*:physics:maxForce mjc:actuatorfrclimited mjc:actuatorfrcrange:max "
         "mjc:actuatorfrcrange:min",
     ),
     (
-        *("limits.velocity", "velocity limits", Quantity.VELOCITY, ("rad/s", "m/s")),
+        *("limits.velocity", "velocity limits", obs.Quantity.VELOCITY, ("rad/s", "m/s")),
         "Largest speed; absent differs from zero.",
         "newton:velocityLimit physxJoint:maxJointVelocity physxJointAxis:*:maxJointVelocity",
     ),
     (
-        *("dynamics.damping", "joint damping", Quantity.DYNAMICS, _RATE),
+        *("dynamics.damping", "joint damping", obs.Quantity.DYNAMICS, _RATE),
         "Viscous damping; absent means zero, as in URDF.",
         "newton:damping mjc:damping physxJointAxis:*:viscousFrictionCoefficient",
     ),
     (
-        *("dynamics.friction", "joint friction", Quantity.DYNAMICS, _TORQUE),
+        *("dynamics.friction", "joint friction", obs.Quantity.DYNAMICS, _TORQUE),
         "Coulomb friction; absent means zero, as in URDF.",
         "newton:friction mjc:frictionloss physxJointAxis:*:dynamicFrictionEffort "
         "physxJointAxis:*:staticFrictionEffort",

@@ -28,7 +28,6 @@ import mujoco
 import numpy as np
 from msgspec import Struct, structs
 from numpy.typing import NDArray
-from scipy.special import elliprg
 
 from urdf_usd.conformance.engines.mesh_materials import light
 from urdf_usd.conformance.engines.mujoco_models import (
@@ -54,14 +53,13 @@ from urdf_usd.conformance.engines.statements import (
     matrices,
     vec3,
 )
-from urdf_usd.conformance.engines.surfaces import mesh_surface, plain_surface, primitive_surface
+from urdf_usd.conformance.engines.surfaces import ellipsoid_surface, mesh_surface, primitive_surface
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.robot import (
     ContactMaterialObservation,
     SimulationObservation,
 )
 from urdf_usd.conformance.observation.shapes import (
-    DIRECTIONS,
     Appearance,
     Drawing,
     Role,
@@ -542,14 +540,6 @@ def _mesh(model: mujoco.MjModel, geom: int) -> tuple[Array, NDArray[np.int64]]:
     start, faces = model.mesh_faceadr[index], model.mesh_facenum[index]
     points = np.array(model.mesh_vert[first : first + count], np.float64)
     return points, np.array(model.mesh_face[start : start + faces], np.int64)
-
-
-def ellipsoid_surface(radii: Array, transform: Array) -> Surface:
-    """Measure an ellipsoid with (3,) semi-axes [m]; its area is by Carlson's integral R_G."""
-    a, b, c = (float(radius) for radius in radii)
-    reach = np.linalg.norm(np.array(DIRECTIONS) @ transform[:3, :3] * [a, b, c], axis=1)
-    area = 4.0 * math.pi * elliprg((a * b) ** 2, (b * c) ** 2, (c * a) ** 2)
-    return plain_surface(reach, transform, float(area), 4.0 / 3.0 * math.pi * a * b * c)
 
 
 def _appearance(model: mujoco.MjModel, geom: int, area: float) -> Appearance:

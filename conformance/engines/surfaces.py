@@ -19,6 +19,7 @@ import trimesh
 from msgspec import Struct, structs
 from numpy.typing import NDArray
 from scipy.spatial import ConvexHull, QhullError
+from scipy.special import elliprg
 
 from urdf_usd.conformance.engines.statements import Array, vec3
 from urdf_usd.conformance.observation.shapes import (
@@ -234,6 +235,14 @@ def plain_surface(reach: Array, transform: Array, area: float, volume: float) ->
         center=vec3(center),
         triangles=0,
     )
+
+
+def ellipsoid_surface(radii: Array, transform: Array) -> Surface:
+    """Measure an ellipsoid with (3,) semi-axes [m]; its area is by Carlson's integral R_G."""
+    a, b, c = (float(radius) for radius in radii)
+    reach = np.linalg.norm(_TOWARDS @ transform[:3, :3] * [a, b, c], axis=1)
+    area = 4.0 * math.pi * elliprg((a * b) ** 2, (b * c) ** 2, (c * a) ** 2)
+    return plain_surface(reach, transform, float(area), 4.0 / 3.0 * math.pi * a * b * c)
 
 
 def hull_surface(points: Array) -> Surface:

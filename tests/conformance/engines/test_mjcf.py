@@ -11,8 +11,9 @@ import pytest
 from msgspec import structs
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.engines.mjcf import ellipsoid_surface, mjcf_joints, observe_mjcf
+from urdf_usd.conformance.engines.mjcf import mjcf_joints, observe_mjcf
 from urdf_usd.conformance.engines.protocol import Observed
+from urdf_usd.conformance.engines.surfaces import ellipsoid_surface
 from urdf_usd.conformance.observation.robot import (
     ROOT_MOTION,
     Configurations,
