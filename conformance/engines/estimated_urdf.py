@@ -13,7 +13,7 @@ import numpy as np
 from lxml import etree
 from msgspec import Struct
 
-from urdf_usd.conformance.engines import surfaces as solids
+from urdf_usd.conformance.engines import surfaces
 from urdf_usd.conformance.engines.meshes import LoadedMesh
 from urdf_usd.conformance.engines.prepared_urdf import UrdfCopy, UrdfElement, find_mesh, prepare
 from urdf_usd.conformance.engines.reference import mesh_of, placement, read_kept
@@ -47,7 +47,7 @@ def estimate_urdf(
     """
     robot = read_kept(path, packages).robot
     weightless = _weightless(build_tree(robot), base)
-    estimates: dict[str, tuple[float, solids.Solid, Array]] = {}
+    estimates: dict[str, tuple[float, surfaces.Solid, Array]] = {}
     for link in robot.links:
         is_missing = link.name in weightless
         if link.inertial and (mass := _mass(link)):
@@ -110,7 +110,7 @@ def _weightless(tree: Tree, base: str) -> frozenset[str]:
     )
 
 
-def _state(link: UrdfElement, mass: float, solid: solids.Solid, center: Array) -> None:
+def _state(link: UrdfElement, mass: float, solid: surfaces.Solid, center: Array) -> None:
     """Replace the ``<inertial>`` of a link."""
     for former in link.findall("inertial"):
         link.remove(former)
@@ -121,30 +121,30 @@ def _state(link: UrdfElement, mass: float, solid: solids.Solid, center: Array) -
     etree.SubElement(inertial, "inertia", dict(zip(_TENSOR, map(repr, moments), strict=True)))
 
 
-def _solid(link: model.Link) -> solids.Solid | None:
+def _solid(link: model.Link) -> surfaces.Solid | None:
     """Return the solid of the colliders or, without volume, that of the visuals."""
     for shapes in (link.collisions, link.visuals):
         found = [part for shape in shapes for part in _parts(shape)]
         if parts := [part for part in found if part.volume > 0]:
-            return solids.joined(parts)
+            return surfaces.joined(parts)
     return None
 
 
-def _parts(shape: model.Shape) -> Iterator[solids.Solid]:
+def _parts(shape: model.Shape) -> Iterator[surfaces.Solid]:
     """Yield the solids of a shape in the frame of the link; each group of a collider is one."""
     place = transform_from_pose(shape.origin)
     match shape.geometry:
         case model.Box(size):
             if min(size) > 0:
-                yield solids.box(np.array(size) / 2).placed(place)
+                yield surfaces.box(np.array(size) / 2).placed(place)
         case model.Sphere(radius):
-            yield solids.sphere(radius).placed(place)
+            yield surfaces.sphere(radius).placed(place)
         case model.Cylinder(radius, length):
             if radius > 0 and length >= 0:
-                yield solids.cylinder(radius, length / 2, 2).placed(place)
+                yield surfaces.cylinder(radius, length / 2, 2).placed(place)
         case model.Capsule(radius, length):
             if radius > 0 and length >= 0:
-                yield solids.capsule(radius, length / 2, 2).placed(place)
+                yield surfaces.capsule(radius, length / 2, 2).placed(place)
         case model.MeshFile() as geometry:
             mesh = mesh_of(geometry)
             if not isinstance(mesh, LoadedMesh):
@@ -152,4 +152,4 @@ def _parts(shape: model.Shape) -> Iterator[solids.Solid]:
             is_collider = isinstance(shape, model.Collision)
             for piece in (is_collider and mesh.groups) or (mesh,):
                 to_link = placement(shape, geometry)
-                yield solids.enclosed_solid(piece.points, piece.triangles, to_link)
+                yield surfaces.enclosed_solid(piece.points, piece.triangles, to_link)

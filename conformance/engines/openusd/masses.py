@@ -23,7 +23,7 @@ import numpy as np
 from msgspec import Struct
 from pxr import Gf, Usd, UsdGeom, UsdPhysics
 
-from urdf_usd.conformance.engines import surfaces as solids
+from urdf_usd.conformance.engines import surfaces
 from urdf_usd.conformance.engines.openusd.joints import AXES
 from urdf_usd.conformance.engines.openusd.reading import Reading, urdf_name
 from urdf_usd.conformance.engines.statements import (
@@ -35,7 +35,6 @@ from urdf_usd.conformance.engines.statements import (
     vec3,
     vec6,
 )
-from urdf_usd.conformance.engines.surfaces import fans
 from urdf_usd.conformance.observation.robot import Departure, MassProperties, Restatement
 
 # Relative to the largest moment. float32 storage of moments and axes stays below 1e-6.
@@ -45,9 +44,9 @@ _CENTER = "physics:centerOfMass"
 _NEWTON_INERTIA = "newton:inertia"
 _KINDS = UsdPhysics.ObjectType
 _SOLIDS = {
-    _KINDS.CylinderShape: solids.cylinder,
-    _KINDS.CapsuleShape: solids.capsule,
-    _KINDS.ConeShape: solids.cone,
+    _KINDS.CylinderShape: surfaces.cylinder,
+    _KINDS.CapsuleShape: surfaces.capsule,
+    _KINDS.ConeShape: surfaces.cone,
 }
 
 
@@ -139,13 +138,13 @@ def _mass_information(
     path = str(prim.GetPath())
     descriptor: Any = reading.shapes.get(path)
     matrix = inverses(rigid_part(reading.matrix(body))) @ reading.matrix(path)
-    solid = solids.EMPTY
+    solid = surfaces.EMPTY
     # Sizes of a descriptor contain the world scale.
     match descriptor and descriptor.type:
         case _KINDS.CubeShape:
-            solid = solids.box(np.abs(np.array(descriptor.halfExtents, np.float64)))
+            solid = surfaces.box(np.abs(np.array(descriptor.halfExtents, np.float64)))
         case _KINDS.SphereShape:
-            solid = solids.sphere(abs(descriptor.radius))
+            solid = surfaces.sphere(abs(descriptor.radius))
         case _KINDS.CylinderShape | _KINDS.CapsuleShape | _KINDS.ConeShape as kind:
             sizes = abs(descriptor.radius), abs(descriptor.halfHeight)
             solid = _SOLIDS[kind](*sizes, AXES[descriptor.axis])
@@ -155,11 +154,11 @@ def _mass_information(
             # Its convex hull by approximation, and if it encloses no volume. With its points in the
             # body's frame, a mesh keeps any scale and shear.
             if len(points) and descriptor.approximation == UsdPhysics.Tokens.convexHull:
-                solid = solids.convex_hull(points @ matrix[:3, :3].T + matrix[:3, 3])
+                solid = surfaces.convex_hull(points @ matrix[:3, :3].T + matrix[:3, 3])
             elif len(points):
                 corners = np.array(mesh.GetFaceVertexIndicesAttr().Get(), np.int64)
                 counts = np.array(mesh.GetFaceVertexCountsAttr().Get(), np.int64)
-                solid = solids.enclosed_solid(points, fans(counts, corners), matrix)
+                solid = surfaces.enclosed_solid(points, surfaces.fans(counts, corners), matrix)
             matrix = np.eye(4)
     pose = rigid_part(matrix)
     information = UsdPhysics.RigidBodyAPI.MassInformation()

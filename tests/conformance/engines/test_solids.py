@@ -7,7 +7,7 @@ import pytest
 import trimesh
 
 from tests.conformance.engines.usd_observations import pose
-from urdf_usd.conformance.engines import surfaces as solids
+from urdf_usd.conformance.engines import surfaces
 
 # Meshes inscribed in round solids: with 256 sections, up to 3e-4 less volume.
 ROUND = 1e-3
@@ -15,7 +15,7 @@ CONE = trimesh.creation.cone(0.3, 2.0, sections=256)
 CONE.apply_translation((0, 0, -1.0))
 
 
-def _agrees(solid: solids.Solid, mesh: trimesh.Trimesh, tolerance: float = 1e-9) -> None:
+def _agrees(solid: surfaces.Solid, mesh: trimesh.Trimesh, tolerance: float = 1e-9) -> None:
     size = solid.volume ** (1 / 3)
     assert solid.volume == pytest.approx(mesh.volume, rel=tolerance)
     np.testing.assert_allclose(solid.center, mesh.center_mass, atol=max(tolerance, 1e-9) * size)
@@ -26,21 +26,25 @@ def _agrees(solid: solids.Solid, mesh: trimesh.Trimesh, tolerance: float = 1e-9)
 @pytest.mark.parametrize(
     ("solid", "mesh", "tolerance"),
     [
-        (solids.box(np.array((0.5, 1.0, 1.5))), trimesh.creation.box((1, 2, 3)), 1e-12),
-        (solids.sphere(0.7), trimesh.creation.icosphere(6, 0.7), ROUND),
-        (solids.cylinder(0.3, 1.0, 2), trimesh.creation.cylinder(0.3, 2.0, sections=256), ROUND),
-        (solids.capsule(0.3, 1.0, 2), trimesh.creation.capsule(2.0, 0.3, count=(256, 256)), ROUND),
-        (solids.cone(0.3, 1.0, 2), CONE, ROUND),
+        (surfaces.box(np.array((0.5, 1.0, 1.5))), trimesh.creation.box((1, 2, 3)), 1e-12),
+        (surfaces.sphere(0.7), trimesh.creation.icosphere(6, 0.7), ROUND),
+        (surfaces.cylinder(0.3, 1.0, 2), trimesh.creation.cylinder(0.3, 2.0, sections=256), ROUND),
+        (
+            surfaces.capsule(0.3, 1.0, 2),
+            trimesh.creation.capsule(2.0, 0.3, count=(256, 256)),
+            ROUND,
+        ),
+        (surfaces.cone(0.3, 1.0, 2), CONE, ROUND),
     ],
     ids=["box", "sphere", "cylinder", "capsule", "cone"],
 )
 def test_primitive_agrees_with_its_mesh(
-    solid: solids.Solid, mesh: trimesh.Trimesh, tolerance: float
+    solid: surfaces.Solid, mesh: trimesh.Trimesh, tolerance: float
 ) -> None:
     _agrees(solid, mesh, tolerance)
 
 
-@pytest.mark.parametrize("build", [solids.cylinder, solids.capsule, solids.cone])
+@pytest.mark.parametrize("build", [surfaces.cylinder, surfaces.capsule, surfaces.cone])
 @pytest.mark.parametrize(("axis", "order"), [(0, [2, 1, 0]), (1, [0, 2, 1])])
 def test_axis_permutes_the_moments(build: type, axis: int, order: list[int]) -> None:
     upright, turned = build(0.3, 1.0, 2), build(0.3, 1.0, axis)
@@ -66,8 +70,8 @@ def test_closed_mesh_counts_itself_and_an_open_one_its_hull(size: float, turn: i
     mesh.vertices *= size
     faces = mesh.faces[:, ::turn]
 
-    _agrees(solids.enclosed_solid(mesh.vertices, faces, np.eye(4)), mesh)
-    _agrees(solids.enclosed_solid(mesh.vertices, faces[1:], np.eye(4)), mesh.convex_hull)
+    _agrees(surfaces.enclosed_solid(mesh.vertices, faces, np.eye(4)), mesh)
+    _agrees(surfaces.enclosed_solid(mesh.vertices, faces[1:], np.eye(4)), mesh.convex_hull)
 
 
 @pytest.mark.parametrize("size", [1e-4, 1.0, 1e4])
@@ -78,7 +82,7 @@ def test_hull_of_scattered_points_agrees_with_trimesh(points: int, size: float) 
     place = pose((3.0, -2.0, 1.0), (0.1, 0.1, 0.7, 0.7))
     cloud = size * (cloud @ place[:3, :3].T + place[:3, 3])
 
-    _agrees(solids.convex_hull(cloud), trimesh.convex.convex_hull(cloud), 1e-7)
+    _agrees(surfaces.convex_hull(cloud), trimesh.convex.convex_hull(cloud), 1e-7)
 
 
 @pytest.mark.parametrize(
@@ -95,13 +99,13 @@ def test_hull_of_scattered_points_agrees_with_trimesh(points: int, size: float) 
     ids=["none", "one", "three", "plane", "nan", "infinite", "overflow"],
 )
 def test_points_without_volume_have_no_hull(points: np.ndarray) -> None:
-    assert solids.convex_hull(points) is solids.EMPTY
+    assert surfaces.convex_hull(points) is surfaces.EMPTY
 
 
 def test_flat_mesh_is_no_solid() -> None:
     flat = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)], np.float64)
 
-    assert solids.enclosed_solid(flat, np.array([(0, 1, 2)]), np.eye(4)) is solids.EMPTY
+    assert surfaces.enclosed_solid(flat, np.array([(0, 1, 2)]), np.eye(4)) is surfaces.EMPTY
 
 
 def test_several_solids_are_one() -> None:
@@ -111,5 +115,5 @@ def test_several_solids_are_one() -> None:
     other.apply_transform(place)
     both = trimesh.creation.box((1, 2, 3)) + other
 
-    small = solids.box(np.array((0.1, 0.2, 0.3))).placed(place)
-    _agrees(solids.joined([solids.box(np.array((0.5, 1.0, 1.5))), small]), both)
+    small = surfaces.box(np.array((0.1, 0.2, 0.3))).placed(place)
+    _agrees(surfaces.joined([surfaces.box(np.array((0.5, 1.0, 1.5))), small]), both)
