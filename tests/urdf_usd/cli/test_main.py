@@ -44,7 +44,7 @@ def asset(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_help_shows_examples_and_exit_codes(command: str) -> None:
     result = urdf_usd(command, "-h")
 
-    assert result.exit_code == 0
+    assert result.exit_code == 0, result.output
     assert f"\n    urdf-usd {command}" in result.stdout
     assert "Exit status: 0 done; 1 does not conform; 2" in result.stdout
     assert urdf_usd(command, "--help").stdout == result.stdout
