@@ -300,12 +300,8 @@ class _Reader:
 
     # Numbers
 
-    def view(self, index: int | None) -> bytes:
-        """Return the bytes of a buffer view.
-
-        Raises:
-            MeshError: They are missing.
-        """
+    def _view(self, index: int | None) -> bytes:
+        """Return the bytes of a buffer view."""
         view = _item(self._document.buffer_views, index, "bufferViews")
         if view.buffer not in self._buffers:
             uri = _item(self._document.buffers, view.buffer, "buffers").uri
@@ -332,7 +328,7 @@ class _Reader:
         component, width = np.dtype(_COMPONENTS[accessor.component_type]), _WIDTHS[accessor.type]
         if accessor.buffer_view is None or not accessor.count:
             return np.zeros((accessor.count, width), component)
-        content, size = self.view(accessor.buffer_view), component.itemsize * width
+        content, size = self._view(accessor.buffer_view), component.itemsize * width
         stride = self._document.buffer_views[accessor.buffer_view].byte_stride or size
         if accessor.byte_offset + stride * (accessor.count - 1) + size > len(content):
             raise meshes.MeshError("its numbers lie beyond the end of their buffer")
@@ -461,7 +457,7 @@ class _Reader:
         uri = image.uri or ""
         content = _embedded(uri)
         if content is None and image.buffer_view is not None:
-            content = self.view(image.buffer_view)
+            content = self._view(image.buffer_view)
         reference = unquote(uri) if content is None else image.name or f"image_{texture.source}"
         sampling = mm.Sampling(
             wrap_s=_WRAPS.get(sampler.wrap_s, mm.Wrap.REPEAT),

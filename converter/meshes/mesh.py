@@ -346,16 +346,15 @@ def _joined(
         return held[0]
     rows, indices, start = [], [], 0
     for mesh, values in zip(surfaces, held, strict=True):
+        corners: Indices = np.arange(len(mesh.face_indices), dtype=np.int32)
         if values is not None:
-            row, index = values.values, values.indices
+            row, corners = values.values, values.indices
+        elif missing is None:
+            row = face_normals(mesh.points, mesh.face_counts, mesh.face_indices)
         else:
-            if missing is None:
-                row = face_normals(mesh.points, mesh.face_counts, mesh.face_indices)
-            else:
-                row = np.broadcast_to(missing, (len(mesh.face_indices), len(missing)))
-            index = np.arange(len(row), dtype=np.int32)
+            row = np.broadcast_to(missing, (len(corners), len(missing)))
         rows.append(row)
-        indices.append(index + np.int32(start))
+        indices.append(corners + np.int32(start))
         start += len(row)
     return CornerValues(np.concatenate(rows), np.concatenate(indices))
 
