@@ -257,7 +257,7 @@ def test_nox_sessions_in_documents_exist() -> None:
 
 
 def test_options_in_documents_exist() -> None:
-    context = click.Context(main)
+    context = click.Context(main, **main.context_settings)
     checked = 0
     for path in DOCUMENTS:
         text = re.sub(r"^ *```.*?^ *```$", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)

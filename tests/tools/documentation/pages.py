@@ -21,7 +21,7 @@ from urdf_usd.cli.main import main
 from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS, SIMULATION_CHECKS
 
 ROOT = Path(__file__).parents[3]
-_CONTEXT = click.Context(main, info_name="urdf-usd", terminal_width=100)
+_CONTEXT = click.Context(main, info_name="urdf-usd", terminal_width=100, **main.context_settings)
 _UNITS = {"": "equality", "1": "ratio"}
 # Pages of documents outside of docs/.
 _DOCUMENTS = {

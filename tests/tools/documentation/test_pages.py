@@ -38,7 +38,7 @@ def test_navigation_names_every_page_once() -> None:
 
 def test_reference_names_everything() -> None:
     checks, python = PAGES["reference/checks.md"](), PAGES["reference/python.md"]()
-    context = click.Context(main)
+    context = click.Context(main, **main.context_settings)
 
     for check in (*CHECKS, *SIMULATION_CHECKS):
         assert f"\n`{check.id}`\n:   " in checks
