@@ -220,10 +220,7 @@ def _surface(
         except UnusableError:
             pass
     attributes = meshing.SurfaceAttributes(coordinate_sets=(coordinates,))
-    surface = meshing.build_mesh(points, geometry.counts, corners[order], attributes=attributes)
-    if surface.skipped:
-        raise MeshError("; ".join(surface.skipped))
-    return surface
+    return meshing.build_mesh(points, geometry.counts, corners[order], attributes=attributes)
 
 
 class _Source(Struct, frozen=True, eq=False):

@@ -394,18 +394,22 @@ class _Resolver:
         named = [(pair, self._file.location("filters", "pairs")) for pair in filters.pairs]
         if filters.srdf is not None:
             elements = self._srdf(filters.srdf).children
-            ends = [tuple(e.get(key) or "" for key in ("link1", "link2", "link")) for e in elements]
-            pairs_of = list(zip(elements, ends, strict=True))
-            enabled = {frozenset(end[:2]) for e, end in pairs_of if e.tag == "enable_collisions"}
-            for element, (one, other, alone) in pairs_of:
+            enabled = [
+                {element.get("link1"), element.get("link2")}
+                for element in elements
+                if element.tag == "enable_collisions"
+            ]
+            for element in elements:
                 if element.tag == "disable_collisions":
-                    named.append(((one, other), element.location))
+                    ends = element.get("link1") or "", element.get("link2") or ""
+                    named.append((ends, element.location))
                 elif element.tag == "disable_default_collisions":
-                    # A link that collides with those alone that an element enables.
+                    # The link collides with those alone that an element enables.
+                    link = element.get("link") or ""
                     named += [
-                        ((alone, link), element.location)
-                        for link in sorted(links - {alone})
-                        if frozenset((alone, link)) not in enabled
+                        ((link, other), element.location)
+                        for other in sorted(links - {link})
+                        if {link, other} not in enabled
                     ]
         pairs = [(joint.parent, joint.child) for joint in robot.joints if filters.parent_child]
         missing = dict[str, Location]()
