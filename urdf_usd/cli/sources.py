@@ -70,6 +70,6 @@ def with_stated_settings(options: ConvertOptions) -> ConvertOptions:
     stated = settings.tables.profile
     if is_given("--profile") and stated not in {None, options.profile}:
         raise click.UsageError(
-            f"--profile {options.profile} contradicts {settings.file}, whose profile is {stated!r}"
+            f"--profile {options.profile} contradicts {settings.file}, whose profile is '{stated}'"
         )
     return with_settings(options, settings)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,12 +11,13 @@ from click.testing import Result
 
 from tests.urdf_usd.cli.command import urdf_usd
 
-_URDF = """<robot name="{name}"><link name="base">
+_SPHERE = """<robot name="{name}"><link name="base">
   <inertial><mass value="2"/>
     <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
-  <collision><geometry>{shape}</geometry></collision>
+  <collision><geometry><sphere radius="1"/></geometry></collision>
 </link></robot>
 """
+_MESH = _SPHERE.replace('<sphere radius="1"/>', '<mesh filename="part.obj"/>')
 _OBJ = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
 
 
@@ -27,9 +27,8 @@ def _repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("robots").mkdir()
     Path("robots/part.obj").write_text(_OBJ)
-    mesh = '<mesh filename="part.obj"/>'
-    Path("robots/a.urdf").write_text(_URDF.format(name="a", shape=mesh))
-    Path("robots/b.urdf").write_text(_URDF.format(name="b", shape='<sphere radius="1"/>'))
+    Path("robots/a.urdf").write_text(_MESH.format(name="a"))
+    Path("robots/b.urdf").write_text(_SPHERE.format(name="b"))
     _git("init", "-q")
     _commit("first")
 
@@ -50,34 +49,25 @@ def _run(revision: str) -> Result:
     return urdf_usd(*words, "--engine", "mujoco")
 
 
-def _touch_mesh() -> None:
-    Path("robots/part.obj").write_text(_OBJ.replace("v 1 0 0", "v 2 0 0"))
-
-
-def _commit_mesh() -> None:
-    _touch_mesh()
-    _commit("second")
-
-
-def _add_robot() -> None:
-    text = Path("robots/b.urdf").read_text()
-    Path("robots/c.urdf").write_text(text.replace('name="b"', 'name="c"'))
-
-
 @pytest.mark.parametrize(
-    ("change", "revision", "robots"),
-    [(_touch_mesh, "HEAD", ["a"]), (_commit_mesh, "HEAD~1", ["a"]), (_add_robot, "HEAD", ["c"])],
+    ("file", "text", "revision", "robot"),
+    [
+        ("part.obj", f"{_OBJ}v 2 0 0\n", "HEAD", "a"),
+        ("part.obj", f"{_OBJ}v 2 0 0\n", "HEAD~1", "a"),
+        ("c.urdf", _SPHERE.format(name="c"), "HEAD", "c"),
+    ],
 )
 def test_robots_with_changed_files_are_examined(
-    change: Callable[[], None], revision: str, robots: list[str]
+    file: str, text: str, revision: str, robot: str
 ) -> None:
-    change()
+    Path("robots", file).write_text(text)
+    if revision != "HEAD":
+        _commit("second")
 
     result = _run(revision)
 
     assert result.exit_code == 0, result.stderr
-    files = Path("report/results").glob("*.json")
-    assert [file.stem.removeprefix("dir--") for file in files] == robots
+    assert [file.name for file in Path("report/results").iterdir()] == [f"dir--{robot}.json"]
 
 
 def test_nothing_is_written_without_a_change() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from pathlib import Path
 
 import pytest
 from click.testing import Result
+from lxml import html
 from pxr import Sdf
 
 from tests.robots import ROBOT
@@ -32,8 +34,9 @@ def folder(certified: Path, tmp_path: Path) -> Path:
     return shutil.copytree(certified, tmp_path / "copy")
 
 
-def _verify(folder: Path) -> Result:
-    return urdf_usd("check", "--certificate", folder / "arm.urdf", folder / "out" / "arm.usda")
+def _verify(folder: Path, *options: object) -> Result:
+    files = folder / "arm.urdf", folder / "out" / "arm.usda"
+    return urdf_usd("check", "--certificate", *files, *options)
 
 
 def test_copy_of_a_certified_asset_is_valid_and_conforms(folder: Path) -> None:
@@ -109,22 +112,39 @@ def test_binary_layer_keeps_its_format_and_packages_are_refused(
 
 
 def test_certificate_holds_for_the_settings_it_was_made_with(tmp_path: Path) -> None:
-    urdf, settings, usd = (
-        tmp_path / "arm.urdf",
-        tmp_path / "arm.toml",
-        tmp_path / "out" / "arm.usda",
-    )
+    urdf, out, settings = tmp_path / "arm.urdf", tmp_path / "out", tmp_path / "arm.toml"
     urdf.write_text(ROBOT, encoding="utf-8")
     settings.write_text("self_collision = false\n", encoding="utf-8")
-    assert urdf_usd("convert", urdf, usd.parent, "--with", settings).exit_code == 0
-    assert urdf_usd("certify", urdf, usd, "--with", settings).exit_code == 0
-    verify = ("check", "--certificate", urdf, usd)
+    assert urdf_usd("convert", urdf, out, "--with", settings).exit_code == 0
+    assert urdf_usd("certify", urdf, out / "arm.usda", "--with", settings).exit_code == 0
 
-    assert urdf_usd(*verify, "--with", settings).exit_code == 0
-    assert "arm.toml of the robot was changed" in urdf_usd(*verify).stdout
+    assert _verify(tmp_path, "--with", settings).exit_code == 0
+    assert "arm.toml of the robot was changed" in _verify(tmp_path).stdout
     settings.write_text("self_collision = true\n", encoding="utf-8")
-    changed = urdf_usd(*verify, "--with", settings)
+    changed = _verify(tmp_path, "--with", settings)
     assert (changed.exit_code, "arm.toml of the robot was" in changed.stdout) == (1, True)
+
+
+def test_page_of_a_check_has_the_options_that_change_results(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    options = (
+        *("--engine", "mujoco", "--base", "floating", "--inertia", "geometry"),
+        *("--mass-density", "900", "--colliders", "a=hull", "--colliders", "none"),
+        *("--package", f"robot={folder}", "--variant", "Physics=physics"),
+    )
+
+    urdf_usd("check", "arm.urdf", "out/arm.usda", *options, "--html", "page.html", "--timeout", 100)
+
+    page = html.fromstring(Path("page.html").read_text(encoding="utf-8"))
+    commands = map(shlex.split, page.xpath("//pre/code/text()"))
+    (command,) = (words for words in commands if words[:2] == ["urdf-usd", "check"])
+    assert command[2:4] == ["arm.urdf", "out/arm.usda"]
+    assert command[-2:] == ["--html", "robot.html"]
+    pairs = zip(command[4:-2:2], command[5:-2:2], strict=True)
+    assert sorted(pairs) == sorted(zip(options[::2], options[1::2], strict=True))
+    assert "/arm:Physics=physics" in page.text_content()
 
 
 def test_page_names_both_formats(tmp_path: Path) -> None:
