@@ -6,6 +6,7 @@ import json
 import re
 import webbrowser
 from pathlib import Path
+from unittest.mock import Mock
 from urllib.parse import unquote, urlparse
 from xml.etree import ElementTree as ET
 
@@ -34,15 +35,16 @@ def test_help_shows_examples_and_exit_codes(command: str) -> None:
 
 
 def test_view_opens_a_page_in_the_browser(monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[str] = []
-    monkeypatch.setattr(webbrowser, "open", lambda url: opened.append(url) or True)
+    browser = Mock(return_value=True)
+    monkeypatch.setattr(webbrowser, "open", browser)
     result = urdf_usd("view", "arm.urdf")
 
     assert result.exit_code == 0, result.stderr
     (page,) = map(Path, result.stdout.splitlines())
     text = page.read_text("utf-8")
     page.unlink()
-    assert [unquote(urlparse(url).path) for url in opened] == [str(page)]
+    ((url,), _) = browser.call_args
+    assert unquote(urlparse(url).path) == str(page)
     assert '<script type="text/plain" id="scene">' in text
     assert "3D view of arm" in text
 

@@ -158,8 +158,12 @@ def test_ctrl_c_ends_a_run_and_its_processes() -> None:
 
 @pytest.mark.parametrize("command", [("inspect",), ("corpus", "show")])
 def test_closed_pipe_is_not_the_status_of_a_robot(command: tuple[str, ...]) -> None:
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process = subprocess.Popen([*_COMMAND, *command, "arm.urdf"], text=True, **streams)
+    process = subprocess.Popen(
+        [*_COMMAND, *command, "arm.urdf"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     assert process.stdout is not None
     process.stdout.close()
     _, errors = process.communicate(timeout=HANGS)
