@@ -1,4 +1,4 @@
-"""Comparison of converters in one run and report."""
+"""Comparison of converters in one run and report, on cases of the feature suite."""
 
 from __future__ import annotations
 
@@ -8,21 +8,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from lxml import html
 
-from urdf_usd.cli.main import main
+from tests.urdf_usd.cli.command import urdf_usd
 from urdf_usd.converter import convert
+from urdf_usd.corpus import RobotSource, resolve_corpora
 
-LINK = """<link name="{name}"><inertial><origin xyz="0.1 -0.2 0.3"/>
-<mass value="{mass}"/>
-<inertia ixx="0.02" iyy="0.03" izz="0.04" ixy="0.001" ixz="0" iyz="-0.002"/></inertial>
-</link>"""
-ROBOT = """<robot name="{name}">{base}{tip}
-<joint name="elbow" type="revolute"><parent link="base"/><child link="tip"/>
-<origin xyz="0.3 0.1 -0.2" rpy="0.4 -0.5 0.6"/><axis xyz="0.6 0 0.8"/>
-<limit lower="-0.7" upper="1.1" effort="9" velocity="3"/></joint></robot>"""
-# It doubles a mass, and refuses one of the robots.
+MASS, HYPHEN = "suite:inertial/mass", "suite:names/hyphen"
+CASES = (
+    MASS,
+    HYPHEN,
+    "suite:inertial/negative-mass",
+    "suite:frames/yaw",
+    "suite:structure/two-roots",
+)
+(YAW,) = resolve_corpora(["suite:frames/yaw"])
+SUITE = YAW.id.removesuffix("frames--yaw")
+# It doubles a mass, makes a negative one positive, drops the second tree, refuses a
+# name and exceeds no limit otherwise.
 WRONG = """
 import pathlib, sys
 from urdf_usd.converter import convert
@@ -30,158 +34,130 @@ from urdf_usd.converter import convert
 urdf, out = map(pathlib.Path, sys.argv[1:])
 text = urdf.read_text()
 print("converting", urdf)
-if 'name="stubborn"' in text:
-    sys.exit("cannot read stubborn robots")
+if "left-arm" in text:
+    sys.exit("cannot read hyphens")
+text = text.replace('value="2.75"', 'value="5.5"').replace('value="-1.5"', 'value="1"')
+before, other, after = text.partition('<link name="other">')
+text = before + after.partition("</link>")[2] if other else text
 changed = pathlib.Path("changed.urdf")
-changed.write_text(text.replace('value="0.75"', 'value="1.5"'))
+changed.write_text(text)
 convert(changed, out / "inner")
 """
 
 
-def _robot(name: str) -> str:
-    return ROBOT.format(
-        name=name,
-        base=LINK.format(name="base", mass="2.5"),
-        tip=LINK.format(name="tip", mass="0.75"),
-    )
-
-
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two robots, a converter that errs, and one USD that was made elsewhere."""
+    """A converter that errs, and one USD that was made elsewhere."""
     folder = tmp_path_factory.mktemp("comparing")
-    robots = folder / "robots"
-    robots.mkdir()
-    for name in ("meek", "stubborn"):
-        (robots / f"{name}.urdf").write_text(_robot(name))
     (folder / "wrong.py").write_text(WRONG)
-    convert(robots / "meek.urdf", folder / "ready" / "meek")
+    assert isinstance(YAW, RobotSource)
+    convert(YAW.path, folder / "ready" / "yaw")
     return folder
 
 
-def _run(project: Path, *words: str, out: str = "report") -> Result:
-    return CliRunner().invoke(
-        main,
-        [
-            *("run", f"dir:{project / 'robots'}", "--out", str(project / out)),
-            *("--engine", "mujoco", "--jobs", "2"),
-            *("--converter", "urdf-usd"),
-            *("--converter", f"wrong={_command(project)}"),
-            *("--converter", f"made=folder:{project / 'ready'}"),
-            *("--converter-version", "wrong=wrong 0.1", *words),
-        ],
+def _run(project: Path, out: str, cases: tuple[str, ...], *words: str) -> Result:
+    wrong = f"wrong={sys.executable} {project / 'wrong.py'} {{urdf}} {{out}}"
+    converters = ("urdf-usd", wrong, f"made=folder:{project / 'ready'}")
+    return urdf_usd(
+        *("run", *cases, "--out", project / out, "--engine", "mujoco", "--jobs", "2"),
+        *(word for converter in converters for word in ("--converter", converter)),
+        *("--converter-version", "wrong=wrong 0.1", *words),
     )
 
 
-def _command(project: Path) -> str:
-    return f"{sys.executable} {project / 'wrong.py'} {{urdf}} {{out}}"
-
-
 @pytest.fixture(scope="module")
-def report(project: Path) -> tuple[Path, Result]:
-    """Run all three once."""
-    return project / "report", _run(project)
+def report(project: Path) -> Path:
+    done = _run(project, "report", CASES)
+    assert done.exit_code == 0, done.output
+    return project / "report"
 
 
-def _record(report: Path, converter: str, robot: str) -> dict[str, Any]:
-    file = report / "results" / converter / f"dir--{robot}.json"
-    read: dict[str, Any] = json.loads(file.read_text())
-    return read
+def _records(report: Path, converter: str) -> dict[str, dict[str, Any]]:
+    """Read the records of a converter by case."""
+    files = (report / "results" / converter).glob("*.json")
+    records = map(json.loads, (file.read_text() for file in files))
+    return {record["case"]["name"]: record for record in records}
 
 
-def test_every_converter_converts_every_robot(
-    report: tuple[Path, Result],
-) -> None:
-    verdicts = {
-        (converter, robot): _record(report[0], converter, robot)["verdict"]
-        for converter in ("urdf-usd", "wrong", "made")
-        for robot in ("meek", "stubborn")
+def test_cases_pass_or_fail_by_what_each_converter_wrote(report: Path) -> None:
+    records = {one: _records(report, one) for one in ("urdf-usd", "wrong", "made")}
+    outcomes = {
+        converter: {name: one["case"]["outcome"] for name, one in of_converter.items()}
+        for converter, of_converter in records.items()
     }
+    refused, wrong = "refused as expected", records["wrong"]
 
-    assert verdicts == {
-        ("urdf-usd", "meek"): "exact",
-        ("urdf-usd", "stubborn"): "exact",
-        ("wrong", "meek"): "fails",
-        ("wrong", "stubborn"): "not comparable",
-        ("made", "meek"): "exact",
-        ("made", "stubborn"): "not comparable",
+    assert outcomes["urdf-usd"] == {
+        **dict.fromkeys(("hyphen", "mass", "yaw"), "pass"),
+        **dict.fromkeys(("negative-mass", "two-roots"), refused),
     }
+    assert outcomes["wrong"] == {
+        **dict.fromkeys(("mass", "negative-mass", "two-roots"), "fail"),
+        "hyphen": "refused wrongly",
+        "yaw": "pass",
+    }
+    assert outcomes["made"]["yaw"] == "pass"
+    assert wrong["mass"]["case"]["reason"] == "link tip: mass is 5.5 kg, not 2.75 kg"
+    accepted = "a USD was written of a file that must be refused"
+    assert {wrong[name]["case"]["reason"] for name in ("negative-mass", "two-roots")} == {accepted}
+    assert "cannot read hyphens" in wrong["hyphen"]["case"]["reason"]
 
 
-def test_records_have_findings_converter_and_its_output(
-    report: tuple[Path, Result],
-) -> None:
-    folder = report[0]
-    wrong = _record(folder, "wrong", "meek")
-    refused = _record(folder, "wrong", "stubborn")
-    missing = _record(folder, "made", "stubborn")
+def test_records_have_findings_converter_and_its_output(report: Path) -> None:
+    wrong, made = _records(report, "wrong"), _records(report, "made")
+    mass, refused = wrong["mass"], wrong["hyphen"]
 
-    failing = {c["id"] for c in wrong["checks"] if c["grade"] == "fails"}
+    failing = {check["id"] for check in mass["checks"] if check["grade"] == "fails"}
     assert "mass.link.mass" in failing
-    assert not {c for c in failing if c.startswith(("structure", "kinematics"))}
-    assert (wrong["candidate"], wrong["converter"]) == ("wrong", "wrong 0.1")
-    assert wrong["output"] == "converting meek.urdf"
-    assert wrong["asset"]["root_layer"] == "inner/meek.usda"
-    assert wrong["asset"]["files"] >= 1
-    assert wrong["asset"]["size"] > 0
-    assert refused["reason"] == ("no USD was written: exit code 1: cannot read stubborn robots")
-    assert "has no USD named 'dir--stubborn' or 'stubborn'" in missing["reason"]
+    assert not {check for check in failing if check.startswith(("structure", "kinematics"))}
+    assert (mass["candidate"], mass["converter"]) == ("wrong", "wrong 0.1")
+    assert mass["output"] == "converting mass.urdf"
+    assert mass["asset"]["root_layer"] == "inner/mass.usda"
+    assert mass["asset"]["files"] >= 1
+    assert mass["asset"]["size"] > 0
+    assert refused["verdict"] == "not comparable"
+    assert refused["reason"] == "no USD was written: exit code 1: cannot read hyphens"
+    assert made["mass"]["verdict"] == "not comparable"
+    assert f"has no USD named '{SUITE}inertial--mass' or 'mass'" in made["mass"]["reason"]
 
 
-def test_summary_lists_all_converters(report: tuple[Path, Result]) -> None:
-    summary = json.loads((report[0] / "summary.json").read_text())
+def test_summary_and_pages_have_all_converters(report: Path) -> None:
+    summary = json.loads((report / "summary.json").read_text())
+    index, suite = (html.parse(report / name) for name in ("index.html", "suite.html"))
 
-    assert [(one["title"], one["gated"], one["verdicts"]) for one in summary["converters"][1:]] == [
-        ("wrong 0.1", False, {"fails": 1, "not comparable": 1}),
-        ("made elsewhere", False, {"exact": 1, "not comparable": 1}),
-    ]
-    assert summary["verdicts"] == {"exact": 2}
-    assert len(summary["robots"]) == 6
+    rows = {one["name"]: (one["title"], one["gated"]) for one in summary["converters"]}
+    assert rows.pop("urdf-usd")[1]
+    assert rows == {"wrong": ("wrong 0.1", False), "made": ("made elsewhere", False)}
+    assert summary["verdicts"] == {"exact": 3, "unreadable": 2}
+    assert len(summary["robots"]) == 3 * len(CASES)
     assert str(Path(sys.executable).parent) not in json.dumps(summary)
+    links = {link for page in (index, suite) for link in page.xpath("//a/@href")}
+    assert {
+        "suite.html",
+        "converters/wrong/index.html",
+        f"suite/{SUITE}names--hyphen.urdf",
+    } <= links
+    for link in links:
+        assert (report / link.partition("#")[0]).exists(), link
 
 
-def test_times_are_not_in_records(
-    report: tuple[Path, Result],
-) -> None:
+def test_times_are_not_in_records(report: Path) -> None:
     times = {
-        path.relative_to(report[0] / "timings").as_posix(): json.loads(path.read_text())
-        for path in (report[0] / "timings").rglob("*.json")
+        f"{file.parent.name} {file.stem.rpartition('--')[2]}": json.loads(file.read_text())
+        for file in (report / "timings").rglob("*.json")
     }
 
-    assert set(times) == {
-        "urdf-usd/dir--meek.json",
-        "urdf-usd/dir--stubborn.json",
-        "wrong/dir--meek.json",
+    assert times.keys() == {
+        *(f"urdf-usd {name}" for name in ("mass", "hyphen", "yaw")),
+        *(f"wrong {name}" for name in ("mass", "negative-mass", "two-roots", "yaw")),
     }
     assert all(set(one) == {"seconds"} and one["seconds"] > 0 for one in times.values())
-    assert "seconds" not in (report[0] / "results/wrong/dir--meek.json").read_text()
-
-
-def test_page_compares_converters_and_links_to_their_pages(
-    report: tuple[Path, Result],
-) -> None:
-    index = report[0] / "index.html"
-    page = html.fromstring(index.read_text(encoding="utf-8"))
-    results = {
-        row.xpath("./th/a/text()")[0]: [
-            " ".join(cell.text_content().split()) for cell in row.xpath("./td")
-        ]
-        for row in page.xpath("//table[@id='converter-results']//tr[td]")
-    }
-    links = [link for *_, link, _ in page.iterlinks() if "html" in link]
-
-    assert results["urdf-usd"][0] == "2 of 2"
-    assert results["wrong"][0] == "1 of 2"
-    assert results["made"][0] == "1 of 2"
-    assert len(page.xpath("//table[@id='results']/tbody/tr")) == 6
-    assert len(links) >= 9
-    for link in links:
-        assert (index.parent / link.partition("#")[0]).is_file(), link
+    assert "seconds" not in json.dumps(_records(report, "wrong")["mass"])
 
 
 def test_another_converter_can_be_gated(project: Path) -> None:
-    gated = _run(project, "--gate", "wrong", out="gated")
-    unknown = _run(project, "--gate", "unregistered", out="unknown")
+    gated = _run(project, "gated", (MASS,), "--gate", "wrong")
+    unknown = _run(project, "unknown", (MASS,), "--gate", "unregistered")
 
     assert gated.exit_code == 1
     assert "The exit status is that of wrong;" in gated.output
@@ -191,51 +167,41 @@ def test_another_converter_can_be_gated(project: Path) -> None:
 
 
 def test_baseline_entries_apply_to_one_converter(project: Path) -> None:
-    known = project / "known.toml"
-    entry = (
-        '[[expected]]\nconverter = "wrong"\nrobot = "dir--{}"\ncheck = "{}"\n'
-        'grade = "{}"\nreason = "it doubles"\nowner = "ada"\n'
-    )
-    known.write_text(
-        entry.format("meek", "mass.link.mass", "fails")
-        + entry.format("stubborn", "verdict", "not comparable")
-    )
+    out, entries = project / "known", ""
+    for robot, check, grade in (
+        ("inertial--mass", "mass.link.mass", "fails"),
+        ("names--hyphen", "verdict", "not comparable"),
+    ):
+        entries += (
+            f'[[expected]]\nconverter = "wrong"\nrobot = "{SUITE}{robot}"\ncheck = "{check}"\n'
+            f'grade = "{grade}"\nreason = "it doubles"\nowner = "ada"\n'
+        )
+    (project / "known.toml").write_text(entries)
 
-    result = _run(project, "--baseline", str(known), out="known")
+    result = _run(project, "known", (MASS, HYPHEN), "--baseline", str(project / "known.toml"))
 
     assert result.exit_code == 0, result.output
-    summary = json.loads((project / "known" / "summary.json").read_text())
-    against = {
+    summary = json.loads((out / "summary.json").read_text())
+    expected = {
         one["name"]: one["baseline"] and len(one["baseline"]["expected"])
         for one in summary["converters"]
     }
-    assert against == {"urdf-usd": 0, "wrong": 2, "made": None}
-    junit = html.parse(project / "known" / "junit.xml")
-    excused = junit.xpath("//testcase[skipped[contains(@message, 'it doubles')]]")
-    assert {(one.get("classname"), one.get("name")) for one in excused} == {
-        ("wrong/dir--meek", "mass.link.mass"),
-        ("wrong/dir--stubborn", "conversion"),
-    }
-    pages = {
-        name: "it doubles" in (project / "known" / name).read_text(encoding="utf-8")
-        for name in (
-            "converters/wrong/index.html",
-            "converters/urdf-usd/index.html",
-            "converters/made/index.html",
-        )
-    }
-    assert list(pages.values()) == [True, False, False]
+    assert expected == {"urdf-usd": 0, "wrong": 2, "made": None}
+    excused = html.parse(out / "junit.xml").xpath(
+        "//testcase[skipped[contains(@message, 'it doubles')]]/@classname"
+    )
+    assert excused == [f"wrong/{SUITE}inertial--mass", f"wrong/{SUITE}names--hyphen"]
+    pages = {page.parent.name: page.read_text() for page in out.glob("converters/*/index.html")}
+    assert [name for name, text in pages.items() if "it doubles" in text] == ["wrong"]
 
 
-def test_comparison_can_be_resumed(project: Path, report: tuple[Path, Result]) -> None:
-    before = {
-        path: path.stat().st_mtime_ns for path in sorted((report[0] / "assets").rglob("*.usda"))
-    }
-    assert before
-    again = _run(project, "--resume")
-    after = {path: path.stat().st_mtime_ns for path in before}
-    changed = CliRunner().invoke(main, ["diff", str(report[0]), str(report[0])])
+def test_comparison_can_be_resumed(project: Path, report: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in (report / "assets").rglob("*.usda")}
+
+    again = _run(project, "report", CASES, "--resume")
 
     assert again.exit_code == 0, again.output
-    assert after == before
-    assert changed.output == "nothing changed\n"
+    assert before
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert urdf_usd("diff", report, report).output == "nothing changed\n"
+    assert (report / "suite.html").is_file()

@@ -1,108 +1,97 @@
-"""Baselines, and differences between runs."""
+"""Baselines, histories, and differences between runs."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
+from lxml import html
 
-from urdf_usd.cli.main import main
+from tests.robots import ROBOT
+from tests.urdf_usd.cli.command import urdf_usd
 from urdf_usd.conformance.gate import OWNER, REASON, read_baseline
+from urdf_usd.reports.records.history import read_history
 
-ROOT = Path(__file__).parents[3]
-# Reverses every joint's axis in any process: both frames of the joint are rotated, so
-# poses at zero are unchanged.
-_REGRESSION = """
-from urdf_usd.converter import conversion
-
-_convert = conversion.convert_parsed
-
-def convert_parsed(parsed, directory, options=conversion.DEFAULTS):
-    from pxr import Gf, Sdf
-
-    result = _convert(parsed, directory, options)
-    physics = result.root_layer.parent / "payload" / "Physics.usda"
-    layer = Sdf.Layer.FindOrOpen(str(physics))
-
-    def turn(path):
-        if path.IsPropertyPath() and path.name in (
-            "physics:localRot0", "physics:localRot1"
-        ):
-            attribute = layer.GetAttributeAtPath(path)
-            attribute.default = attribute.default * Gf.Quatf(0, 0, 1, 0)
-
-    layer.Traverse(Sdf.Path.absoluteRootPath, turn)
-    assert layer.Save()
-    return result
-
-conversion.convert_parsed = convert_parsed
-"""
-_ARM = """<robot name="arm"><link name="a">{mass}</link><link name="b">{mass}</link>
-<joint name="turn" type="revolute"><parent link="a"/><child link="b"/>
-<origin xyz="0.1 0.2 0.3" rpy="0.3 -0.4 0.5"/><axis xyz="0.48 0.6 0.64"/>
-<limit lower="-0.7" upper="1.1" effort="3" velocity="2"/></joint></robot>""".format(
-    mass='<inertial><origin xyz="0.05 0.02 -0.1" rpy="0.1 0.2 0.3"/><mass value="2"/>'
-    '<inertia ixx="0.02" ixy="0.001" ixz="0.002" iyy="0.03" iyz="-0.001" izz="0.025"/>'
-    "</inertial>"
-)
 _EMPTY = '<robot name="nothing"/>'
+_CONVERTER = """
+import pathlib, sys
+from urdf_usd.converter import convert
+
+urdf, out = map(pathlib.Path, sys.argv[1:])
+changed = pathlib.Path("changed.urdf")
+changed.write_text(urdf.read_text().replace('value="2.75"', 'value="{mass}"'))
+convert(changed, out)
+"""
+
+
+@pytest.fixture(scope="module")
+def versions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Result]]:
+    """Runs of three versions of a converter, the second of which doubles a mass."""
+    folder, results = tmp_path_factory.mktemp("versions"), []
+    program, known = folder / "converter.py", ("--baseline", folder / "known.toml")
+    for number, mass in enumerate(("2.75", "5.5", "2.75"), 1):
+        program.write_text(_CONVERTER.format(mass=mass))
+        result = urdf_usd(
+            *("run", "suite:inertial/mass", "--out", folder / str(number), "--engine", "mujoco"),
+            *("--converter", f"new={sys.executable} {program} {{urdf}} {{out}}"),
+            *("--converter-version", f"new=0.{number}", *known),
+            *("--history", folder / "runs", "--label", f"commit {number}"),
+            *(() if number > 1 else ("--update-baseline",)),
+        )
+        results.append(result)
+    return folder, results
+
+
+def test_gate_fails_on_a_regression(versions: tuple[Path, list[Result]]) -> None:
+    folder, results = versions
+
+    assert [result.exit_code for result in results] == [0, 1, 0], results[0].output
+    gate = results[1].stdout.partition(f"Gate against {folder / 'known.toml'}: ")[2]
+    assert "0 worse, 0 expected" in gate
+    assert "inertial--mass mass.link.mass: fails, not expected: link tip: " in gate
+    worse, better = (urdf_usd("diff", folder / a, folder / b) for a, b in ("12", "23"))
+    assert (worse.exit_code, better.exit_code) == (1, 0)
+    assert "inertial--mass case: pass → fail (link tip: mass is 5.5 kg" in worse.stdout
+    assert "inertial--mass mass.link.mass: exact → fails" in worse.stdout
+
+
+def test_history_has_the_regression(versions: tuple[Path, list[Result]]) -> None:
+    folder, _ = versions
+    entries = read_history(folder / "runs")
+    robots = [entry.robots[0] for entry in entries]
+
+    assert [entry.label for entry in entries] == [f"commit {number}" for number in (1, 2, 3)]
+    assert [robot.verdict for robot in robots] == ["exact", "fails", "exact"]
+    assert [robot.case for robot in robots] == ["pass", "fail", "pass"]
+    assert [entry.suite[0].must.passed for entry in entries] == [1, 0, 1]
+    worst = [robot.worst["mass.link.mass"] for robot in robots]
+    assert worst == pytest.approx([0.0, 1.0, 0.0], abs=1e-6)
+    page = html.parse(folder / "3" / "history.html")
+    signs = page.xpath("//table[@id='robot-courses']//td[@data-label='verdicts']/span/@title")
+    assert signs == ["run 1: exact", "run 2: fails", "run 3: exact"]
 
 
 @pytest.fixture
 def robots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Write a robot that conforms into a folder of the working folder."""
+    """A robot that conforms, in a folder of the working folder."""
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "robots"
     folder.mkdir()
-    (folder / "arm.urdf").write_text(_ARM)
+    (folder / "arm.urdf").write_text(ROBOT)
     return folder
-
-
-def _invoke(*arguments: str) -> Result:
-    return CliRunner().invoke(main, arguments, prog_name="urdf-usd")
 
 
 def _run(out: str, *arguments: str) -> Result:
     engine = ("--engine", "mujoco", "--jobs", "1")
-    return _invoke("run", "dir:robots", "--out", out, *engine, *arguments)
-
-
-def test_gate_fails_on_a_regression(robots: Path, tmp_path: Path) -> None:
-    """A converter that reverses axes, with the baseline of a correct one."""
-    assert _run("good", "--baseline", "known.toml", "--update-baseline").exit_code == 0
-    hook = tmp_path / "hook"
-    hook.mkdir()
-    (hook / "sitecustomize.py").write_text(_REGRESSION)
-    program = "import sys; from urdf_usd.cli.main import main; main(sys.argv[1:])"
-    command = ("run", f"dir:{robots.name}", "--out", "bad", "--engine", "mujoco")
-
-    bad = subprocess.run(
-        (sys.executable, "-c", program, *command, "--baseline", "known.toml"),
-        env={**os.environ, "PYTHONPATH": f"{hook}{os.pathsep}{ROOT}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert bad.returncode == 1, bad.stderr
-    gate = bad.stdout.partition("Gate against known.toml: ")[2]
-    assert "0 worse, 0 expected" in gate
-    assert "✗ dir--arm kinematics.rotation: fails, not expected: joint turn: " in gate
-    diff = _invoke("diff", "good", "bad")
-    assert diff.exit_code == 1
-    assert "newly failing: dir--arm: exact → fails" in diff.stdout
-    assert "worse: dir--arm kinematics.rotation: exact → fails" in diff.stdout
-    assert _invoke("diff", "bad", "good").exit_code == 0
+    return urdf_usd("run", "dir:robots", "--out", out, *engine, *arguments)
 
 
 def test_baseline_entry_is_added_explained_and_removed(robots: Path) -> None:
     (robots / "nothing.urdf").write_text(_EMPTY)
-    options = ("--baseline", "known.toml")
+    known, options = Path("known.toml"), ("--baseline", "known.toml")
     assert _run("a").exit_code == 0
     missing = _run("a", *options)
     assert missing.exit_code == 2
@@ -112,68 +101,60 @@ def test_baseline_entry_is_added_explained_and_removed(robots: Path) -> None:
 
     assert written.exit_code == 0
     assert "known.toml: 1 new entry needs a reason and an owner" in written.stderr
-    (expectation,) = read_baseline(Path("known.toml")).expectations
+    (expectation,) = read_baseline(known).expectations
     assert expectation.place == ("dir--nothing", "verdict", "urdf-usd")
     again = _run("a", *options)
     assert again.exit_code == 0
     assert "known.toml:4: warning: the reason of dir--nothing" in again.stderr
-    text = Path("known.toml").read_text()
-    text = text.replace(REASON, "a placeholder").replace(OWNER, "ada")
-    Path("known.toml").write_text(text)
-    (robots / "nothing.urdf").write_text(_ARM)
+    known.write_text(known.read_text().replace(REASON, "a placeholder").replace(OWNER, "ada"))
+    (robots / "nothing.urdf").write_text(ROBOT)
     outgrown = _run("a", *options)
     assert outgrown.exit_code == 0
     assert "✓ dir--nothing verdict: passes now" in outgrown.stdout
     assert _run("a", *options, "--update-baseline").exit_code == 0
-    assert read_baseline(Path("known.toml")).expectations == ()
+    assert read_baseline(known).expectations == ()
 
 
-def test_invalid_baseline_is_refused_before_the_run(robots: Path) -> None:
-    assert robots.is_dir()
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--baseline", "known.toml"), "known.toml:1: Object missing required field `check`"),
+        (("--update-baseline",), "--baseline FILE"),
+    ],
+)
+@pytest.mark.usefixtures("robots")
+def test_invalid_baseline_is_refused_before_the_run(options: tuple[str, ...], message: str) -> None:
     Path("known.toml").write_text("[[expected]]\nrobot = 'a'\n")
 
-    result = _run("out", "--baseline", "known.toml")
+    result = _run("out", *options)
 
     assert result.exit_code == 2
-    assert "known.toml:1: Object missing required field `check`" in result.stderr
-    missing = _run("out", "--update-baseline")
-    assert missing.exit_code == 2
-    assert "--baseline FILE" in missing.stderr
+    assert message in result.stderr
     assert not Path("out").exists()
 
 
-def test_diff_can_be_json(robots: Path) -> None:
+def test_diff_names_what_changed(robots: Path) -> None:
     _run("a")
-    (robots / "nothing.urdf").write_text(_EMPTY)
-    _run("b", "--base", "fixed")
-
-    result = _invoke("diff", "a", "b", "--format", "json")
-
-    assert result.exit_code == 0
-    document = json.loads(result.stdout)
-    assert document["worse"] is False
-    changes = {(change["kind"], change["subject"]) for change in document["changes"]}
-    assert changes >= {("added", "dir--nothing"), ("setting", "option base")}
-    assert _invoke("diff", "a", "a").stdout == "nothing changed\n"
-    refused = _invoke("diff", "a", "robots")
-    assert refused.exit_code == 2
-    assert "robots holds no summary.json" in refused.stderr
-
-
-def test_diff_names_the_changed_values_of_a_robot(robots: Path) -> None:
-    _run("a")
-    heavy = _ARM.replace('upper="1.1"', 'upper="0.9"').replace('"2"', '"3"', 1)
+    heavy = ROBOT.replace('upper="2"', 'upper="0.9"').replace('mass value="2"', 'mass value="3"')
     (robots / "arm.urdf").write_text(heavy)
     _run("b")
 
-    lines = _invoke("diff", "a", "b").stdout.splitlines()
+    text, document, same, refused = (
+        urdf_usd("diff", "a", *words)
+        for words in (["b"], ["b", "--format", "json"], ["a"], ["robots"])
+    )
 
-    assert lines == [
+    assert text.stdout.splitlines() == [
         "2 robot value, 1 other files",
         "· robot value: dir--arm: 2 → 3 (link a mass)",
-        "· robot value: dir--arm: 1.1 → 0.9 (joint turn upper)",
+        "· robot value: dir--arm: 2 → 0.9 (joint j upper)",
         "· other files: dir--arm (robots/arm.urdf)",
     ]
+    assert document.exit_code == 0
+    assert json.loads(document.stdout)["worse"] is False
+    assert same.stdout == "nothing changed\n"
+    assert refused.exit_code == 2
+    assert "robots holds no summary.json" in refused.stderr
 
 
 def test_run_is_compared_with_the_one_it_replaces(robots: Path) -> None:
@@ -189,6 +170,5 @@ def test_run_is_compared_with_the_one_it_replaces(robots: Path) -> None:
     former = json.loads(Path("out/summary.json").read_bytes())["former"]
     changes = {(one["kind"], one["subject"]) for one in former["changes"]}
     assert changes == {("removed", "dir--arm"), ("added", "dir--leg")}
-    refused = _run("out", "--compare", "robots")
-    assert refused.exit_code == 2
+    assert _run("out", "--compare", "robots").exit_code == 2
     assert Path("out/index.html").is_file()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec import structs
 
 from tests.conformance.miniatures import (
-    joint_of,
     mass_of,
     restating_joint,
     restating_mass,
@@ -14,183 +15,139 @@ from tests.conformance.miniatures import (
     usd_reading,
 )
 from urdf_usd.conformance.engines.protocol import Observed
-from urdf_usd.conformance.observation.robot import (
-    Base,
-    JointType,
-    MassProperties,
-    MimicObservation,
-    Observation,
-)
+from urdf_usd.conformance.observation.robot import Base, MassProperties, MimicObservation
+from urdf_usd.conformance.observation.robot import Observation as Reading
 from urdf_usd.conformance.verdict.judged import RoundTripOutcomes
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.reports.records.record import CheckRecord, Grade
 
-
-def _judged(
-    expected: Observation,
-    actual: Observation,
-    trip: tuple[Observation, Observation] | None = None,
-    engine: str = "engine",
-) -> dict[str, CheckRecord]:
-    """Judge a USD; with a trip, also what an engine reads before and after it."""
-    urdf = {"reference": Observed(expected)}
-    back = None
-    if trip:
-        before, after = (structs.replace(one, engine=engine) for one in trip)
-        urdf[engine] = Observed(before)
-        back = RoundTripOutcomes({engine: Observed(after)})
-    judgement = judge(urdf, Observed(actual), back=back)
-    return {check.id: check for check in judgement.checks}
+URDF, USD = urdf_reading(), usd_reading()
+EXACT, CLOSE, FAILS, NOT_APPLICABLE = Grade.EXACT, Grade.CLOSE, Grade.FAILS, Grade.NOT_APPLICABLE
 
 
-@pytest.mark.parametrize("name", ["damping", "friction"])
-@pytest.mark.parametrize(("expected", "actual"), [(0.0, None), (None, 0.0)])
-def test_damping_and_friction_default_to_zero(
-    name: str, expected: float | None, actual: float | None
-) -> None:
-    checks = _judged(
-        restating_joint(urdf_reading(), "elbow", **{name: expected}),
-        restating_joint(usd_reading(), "elbow", **{name: actual}),
-    )
-
-    assert checks[f"dynamics.{name}"].grade is Grade.EXACT
+def _joint(reading: Reading, name: str, *unstated: str, **stated: object) -> Reading:
+    return restating_joint(reading, name, **dict.fromkeys(unstated), **stated)
 
 
-@pytest.mark.parametrize("name", ["damping", "friction"])
-def test_lost_damping_and_friction_are_reported(name: str) -> None:
-    checks = _judged(urdf_reading(), restating_joint(usd_reading(), "shoulder", **{name: None}))
-
-    found = checks[f"dynamics.{name}"]
-    assert found.grade is Grade.FAILS
-    assert "is absent" in found.findings[0].message
-
-
-def test_zero_effort_is_not_absent_effort() -> None:
-    """A joint with no effort at all differs from one without a limit."""
-    expected = restating_joint(urdf_reading(), "elbow", effort=0.0)
-    actual = restating_joint(usd_reading(), "elbow", effort=None)
-
-    assert _judged(expected, actual)["limits.effort"].grade is Grade.FAILS
-
-
-def test_coupling_of_a_fixed_joint_is_no_finding() -> None:
-    """A USD may repeat the URDF's mimic of a joint that cannot move."""
-    coupled = restating_joint(usd_reading(), "weld", mimic=MimicObservation("elbow", 2.0, 0.5))
-
-    checks = _judged(urdf_reading(), coupled)
-
-    assert checks["structure.mimic"].grade is Grade.EXACT
-
-
-def _with_static_root(roots: int, base: Base = Base.FIXED) -> Observation:
+def _static_root(roots: int, base: Base = Base.FIXED) -> Reading:
     """Return a USD whose root link is no body, with three trees connected to it."""
-    reading = usd_reading()
     links = tuple(
-        structs.replace(link, body=None) if link.name == "base" else link for link in reading.links
+        structs.replace(link, body=None) if link.name == "base" else link for link in USD.links
     )
-    return structs.replace(reading, links=links, base=base, articulation_roots=roots)
+    return structs.replace(USD, links=links, base=base, articulation_roots=roots)
+
+
+def _with_base(mass: float, base: Base) -> tuple[Reading, Reading]:
+    """Return a URDF without a mass of its base, and a USD with a share of the robot's mass."""
+    expected = structs.replace(restating_mass(URDF, "base", None), base=base)
+    own = mass * sum(link.mass.mass for link in expected.links if link.mass)
+    given = MassProperties(
+        own, (0.0, 0.0, 0.0), (own * 0.01, 0.0, 0.0, own * 0.01, 0.0, own * 0.01)
+    )
+    return expected, structs.replace(restating_mass(USD, "base", given), base=base)
 
 
 @pytest.mark.parametrize(
-    ("reading", "grade"),
+    ("expected", "actual", "grades"),
     [
-        (_with_static_root(1), Grade.EXACT),
-        (_with_static_root(3), Grade.EXACT),
-        (_with_static_root(4), Grade.FAILS),
-        (_with_static_root(3, Base.FLOATING), Grade.FAILS),
+        # Damping and friction are zero by default.
         (
-            structs.replace(usd_reading(), articulation_roots=3, base=Base.FIXED),
-            Grade.FAILS,
+            _joint(URDF, "elbow", "friction", damping=0.0),
+            _joint(USD, "elbow", "damping", friction=0.0),
+            {"dynamics.damping": EXACT, "dynamics.friction": EXACT},
+        ),
+        (
+            URDF,
+            _joint(USD, "shoulder", "damping", "friction"),
+            {"dynamics.damping": FAILS, "dynamics.friction": FAILS},
+        ),
+        # A joint with no effort at all differs from one without a limit.
+        (
+            _joint(URDF, "elbow", effort=0.0),
+            _joint(USD, "elbow", "effort"),
+            {"limits.effort": FAILS},
+        ),
+        # A USD may repeat the URDF's mimic of a joint that cannot move.
+        (
+            URDF,
+            _joint(USD, "weld", mimic=MimicObservation("elbow", 2.0, 0.5)),
+            {"structure.mimic": EXACT},
+        ),
+        # A static root may have several articulations.
+        (URDF, _static_root(1), {"structure.articulation": EXACT}),
+        (URDF, _static_root(3), {"structure.articulation": EXACT}),
+        (URDF, _static_root(4), {"structure.articulation": FAILS}),
+        (URDF, _static_root(3, Base.FLOATING), {"structure.articulation": FAILS}),
+        (
+            URDF,
+            structs.replace(USD, articulation_roots=3, base=Base.FIXED),
+            {"structure.articulation": FAILS},
+        ),
+        # The joint to the world is not checked without articulation.
+        (URDF, structs.replace(USD, articulation_roots=0), {"structure.world": NOT_APPLICABLE}),
+        # A mass given to a fixed base is not counted, up to a millionth of the robot's; the link
+        # is reported as regularised. A floating base would fall with it.
+        (*_with_base(5e-7, Base.FIXED), {"mass.total": EXACT, "mass.link.mass": CLOSE}),
+        (*_with_base(5e-7, Base.FLOATING), {"mass.total": CLOSE, "mass.link.mass": CLOSE}),
+        (*_with_base(2e-6, Base.FIXED), {"mass.total": CLOSE, "mass.link.mass": FAILS}),
+        (*_with_base(0.1, Base.FIXED), {"mass.total": FAILS, "mass.link.mass": FAILS}),
+    ],
+)
+def test_usd_is_graded(expected: Reading, actual: Reading, grades: dict[str, Grade]) -> None:
+    judgement = judge({"reference": Observed(expected)}, Observed(actual))
+
+    assert {one.id: one.grade for one in judgement.checks if one.id in grades} == grades
+
+
+def _renamed(joint: str) -> dict[str, Any]:
+    joints = (structs.replace(one, name="x") if one.name == joint else one for one in URDF.joints)
+    return {"after": structs.replace(URDF, joints=tuple(joints))}
+
+
+def _rejected(*moments: float) -> dict[str, Any]:
+    """Return a robot of which an engine rejects the inertia of a link when it is written back."""
+    a, b, c = moments
+    body = structs.replace(mass_of(URDF, "arm"), inertia=(a, 0.0, 0.0, b, 0.0, c))
+    before, usd = restating_mass(URDF, "arm", body), restating_mass(USD, "arm", body)
+    refused = structs.replace(body, inertia=(0.0,) * 6)
+    return {"before": before, "usd": usd, "after": restating_mass(before, "arm", refused)}
+
+
+_KILOGRAM = MassProperties(1.0, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("readings", "grades"),
+    [
+        # A fixed joint may be renamed.
+        (_renamed("weld"), {"structure.joints": EXACT}),
+        (_renamed("elbow"), {"structure.joints": FAILS}),
+        # Of a plate, rounded to float32, the sum of two moments may be less than the third.
+        (_rejected(0.01, 0.02, 0.03), {"mass.link.inertia": EXACT}),
+        (_rejected(0.01, 0.02, 0.029), {"mass.link.inertia": FAILS}),
+        # PyBullet assumes 1 kg for a frame, and the second URDF may have no frame.
+        (
+            {
+                "engine": "pybullet",
+                "after": structs.replace(
+                    restating_mass(URDF, "sensor", _KILOGRAM), defaulted=("sensor",)
+                ),
+            },
+            {"mass.group.center": NOT_APPLICABLE, "mass.group.inertia": NOT_APPLICABLE},
         ),
     ],
 )
-def test_static_root_may_have_several_articulations(reading: Observation, grade: Grade) -> None:
-    assert _judged(urdf_reading(), reading)["structure.articulation"].grade is grade
+def test_round_trip_is_graded(readings: dict[str, Any], grades: dict[str, Grade]) -> None:
+    def judged(
+        after: Reading, before: Reading = URDF, usd: Reading = USD, engine: str = "engine"
+    ) -> tuple[CheckRecord, ...]:
+        read, again = (Observed(structs.replace(one, engine=engine)) for one in (before, after))
+        urdf = {"reference": Observed(before), engine: read}
+        return judge(urdf, Observed(usd), back=RoundTripOutcomes({engine: again})).checks
 
-
-@pytest.mark.parametrize(
-    ("mass", "base", "total", "link"),
-    [
-        (5e-7, Base.FIXED, Grade.EXACT, Grade.CLOSE),
-        # A floating base would fall with it.
-        (5e-7, Base.FLOATING, Grade.CLOSE, Grade.CLOSE),
-        (2e-6, Base.FIXED, Grade.CLOSE, Grade.FAILS),
-        (0.1, Base.FIXED, Grade.FAILS, Grade.FAILS),
-    ],
-)
-def test_mass_given_to_a_fixed_base_is_not_counted(
-    mass: float, base: Base, total: Grade, link: Grade
-) -> None:
-    """Up to a millionth of the robot's mass; the link is reported as regularised."""
-    expected = structs.replace(restating_mass(urdf_reading(), "base", None), base=base)
-    own = mass * sum(link.mass.mass for link in expected.links if link.mass)
-    tiny = own * 0.01
-    given = MassProperties(own, (0.0, 0.0, 0.0), (tiny, 0.0, 0.0, tiny, 0.0, tiny))
-    actual = structs.replace(restating_mass(usd_reading(), "base", given), base=base)
-    checks = _judged(expected, actual)
-
-    assert checks["mass.total"].grade is total
-    assert checks["mass.link.mass"].grade is link
-
-
-def test_joint_to_the_world_is_not_checked_without_articulation() -> None:
-    reading = structs.replace(usd_reading(), articulation_roots=0)
-
-    found = _judged(urdf_reading(), reading)["structure.world"]
-
-    assert (found.grade, found.compared) == (Grade.NOT_APPLICABLE, 0)
-
-
-def _renamed(joint: str) -> Observation:
-    reading = urdf_reading()
-    joints = tuple(
-        structs.replace(one, name="another") if one.name == joint else one for one in reading.joints
-    )
-    return structs.replace(reading, joints=joints)
-
-
-@pytest.mark.parametrize(("joint", "grade"), [("weld", Grade.EXACT), ("elbow", Grade.FAILS)])
-def test_fixed_joint_may_be_renamed_by_the_round_trip(joint: str, grade: Grade) -> None:
-    checks = _judged(urdf_reading(), usd_reading(), (urdf_reading(), _renamed(joint)))
-
-    assert checks["round-trip.structure.joints"].grade is grade
-
-
-def _with_moments(*moments: float) -> MassProperties:
-    a, b, c = moments
-    stated = mass_of(urdf_reading(), "arm")
-    return structs.replace(stated, inertia=(a, 0.0, 0.0, b, 0.0, c))
-
-
-@pytest.mark.parametrize(
-    ("moments", "grade"),
-    [
-        # Of a plate: rounded to float32, the sum of two may be less than the third.
-        ((0.01, 0.02, 0.03), Grade.EXACT),
-        ((0.01, 0.02, 0.029), Grade.FAILS),
-    ],
-)
-def test_engine_may_reject_flat_bodies_in_the_round_trip(
-    moments: tuple[float, float, float], grade: Grade
-) -> None:
-    """A + B >= C is violated by one bit; lost inertias are reported."""
-    flat = _with_moments(*moments)
-    expected = restating_mass(urdf_reading(), "arm", flat)
-    actual = restating_mass(usd_reading(), "arm", flat)
-    refused = structs.replace(flat, inertia=(0.0,) * 6)
-
-    checks = _judged(expected, actual, (expected, restating_mass(expected, "arm", refused)))
-
-    assert checks["round-trip.mass.link.inertia"].grade is grade
-
-
-def test_assumed_kilogram_of_welded_frames_is_explained() -> None:
-    """PyBullet assumes 1 kg for a frame, and the round trip may have no frame."""
-    reading = urdf_reading()
-    kilogram = MassProperties(1.0, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 1.0, 0.0, 1.0))
-    again = structs.replace(restating_mass(reading, "sensor", kilogram), defaulted=("sensor",))
-    checks = _judged(reading, usd_reading(), (reading, again), engine="pybullet")
-
-    assert joint_of(reading, "frame").type is JointType.FIXED
-    assert checks["round-trip.mass.group.center"].grade is Grade.NOT_APPLICABLE
-    assert checks["round-trip.mass.group.inertia"].grade is Grade.NOT_APPLICABLE
+    found = {
+        one.id.removeprefix("round-trip."): one.grade
+        for one in judged(**readings)
+        if one.id.startswith("round-trip.")
+    }
+    assert {check: found[check] for check in grades} == grades

@@ -2,121 +2,28 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from tests.faults.fault import ROBOTS
 from tests.urdf_usd.cli.command import urdf_usd
 from urdf_usd.conformance.execution.run import check
 from urdf_usd.conformance.execution.sources import mjcf_inputs
 from urdf_usd.corpus.files import Format, robot_format
-from urdf_usd.reports.records.record import RobotRecord, Verdict
-
-_MJCF = """<!-- <robot/> --><mujoco model="neck">
-  <option gravity="0 0 -9.81"/>
-  <worldbody>
-    <body name="trunk" pos="0 0 0.5">
-      <geom type="box" size="0.1 0.2 0.3" mass="4"/>
-      <body name="head" pos="0 0 0.4">
-        <joint name="yaw" axis="0 0 1" range="-90 60" damping="0.2"/>
-        <joint name="nod" axis="0 1 0" pos="0.03 0 0" range="-30 45"/>
-        <inertial pos="0.02 0 0.1" mass="2" diaginertia="0.01 0.02 0.015"/>
-        <geom type="sphere" size="0.1" pos="0 0 0.1"/>
-      </body>
-    </body>
-  </worldbody>
-  <actuator><position joint="yaw" kp="20"/></actuator>
-</mujoco>
-"""
-# Density and inertia of the box: 1/3 m (b^2 + c^2) with half edges.
-_USD = """#usda 1.0
-(
-    defaultPrim = "neck"
-    kilogramsPerUnit = 1
-    metersPerUnit = 1
-    upAxis = "Z"
-)
-def Xform "neck"
-{
-    def Material "rubber" (prepend apiSchemas = ["PhysicsMaterialAPI"])
-    {
-        float physics:staticFriction = 1
-        float physics:dynamicFriction = 1
-    }
-    def Xform "trunk" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI",
-        "PhysicsArticulationRootAPI", "NewtonArticulationRootAPI"])
-    {
-        uniform bool newton:jointsAddMobility = 1
-        double3 xformOp:translate = (0, 0, 0.5)
-        uniform token[] xformOpOrder = ["xformOp:translate"]
-        float physics:mass = 4
-        point3f physics:centerOfMass = (0, 0, 0)
-        float3 physics:diagonalInertia = (0.17333333, 0.13333333, 0.06666667)
-        quatf physics:principalAxes = (1, 0, 0, 0)
-        def Cube "box" (prepend apiSchemas = ["PhysicsCollisionAPI", "MaterialBindingAPI"])
-        {
-            double size = 2
-            rel material:binding:physics = </neck/rubber>
-            color3f[] primvars:displayColor = [(0.21404114, 0.21404114, 0.21404114)]
-            float3 xformOp:scale = (0.1, 0.2, 0.3)
-            uniform token[] xformOpOrder = ["xformOp:scale"]
-        }
-        def PhysicsFixedJoint "hold"
-        {
-            rel physics:body1 = </neck/trunk>
-            point3f physics:localPos0 = (0, 0, 0.5)
-        }
-        def Xform "head" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"])
-        {
-            double3 xformOp:translate = (0, 0, 0.4)
-            uniform token[] xformOpOrder = ["xformOp:translate"]
-            float physics:mass = 2
-            point3f physics:centerOfMass = (0.02, 0, 0.1)
-            float3 physics:diagonalInertia = (0.01, 0.02, 0.015)
-            quatf physics:principalAxes = (1, 0, 0, 0)
-            def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI", "MaterialBindingAPI"])
-            {
-                double radius = 0.1
-                rel material:binding:physics = </neck/rubber>
-                color3f[] primvars:displayColor = [(0.21404114, 0.21404114, 0.21404114)]
-                double3 xformOp:translate = (0, 0, 0.1)
-                uniform token[] xformOpOrder = ["xformOp:translate"]
-            }
-            def PhysicsRevoluteJoint "yaw" (prepend apiSchemas = ["NewtonJointAPI"])
-            {
-                rel physics:body0 = </neck/trunk>
-                rel physics:body1 = </neck/trunk/head>
-                uniform token physics:axis = "Z"
-                point3f physics:localPos0 = (0, 0, 0.4)
-                float physics:lowerLimit = -90
-                float physics:upperLimit = 60
-                float newton:damping = 0.0034906585
-            }
-            def PhysicsRevoluteJoint "nod"
-            {
-                rel physics:body0 = </neck/trunk>
-                rel physics:body1 = </neck/trunk/head>
-                uniform token physics:axis = "Y"
-                point3f physics:localPos0 = (0.03, 0, 0.4)
-                point3f physics:localPos1 = (0.03, 0, 0)
-                float physics:lowerLimit = -30
-                float physics:upperLimit = 45
-            }
-        }
-    }
-}
-"""
+from urdf_usd.reports.records.record import Verdict
 
 
-def _files(folder: Path, usd: str = _USD, mjcf: str = _MJCF) -> tuple[Path, Path]:
-    files = folder / "neck.xml", folder / "neck.usda"
-    for file, text in zip(files, (mjcf, usd), strict=True):
-        file.write_text(text)
-    return files
-
-
-def _failed(record: RobotRecord) -> set[str]:
-    return {one.id for one in record.checks if one.grade.severity > 1 and one.findings}
+def _files(folder: Path, right: str = "", wrong: str = "") -> tuple[Path, Path]:
+    """Copy a robot with joints in series, and a USD of it with one wrong value."""
+    mjcf, usd = folder / "oblique_neck.xml", folder / "oblique_neck.usda"
+    for name in (mjcf.name, "wedge.obj"):
+        shutil.copy(ROBOTS / name, folder)
+    text = (ROBOTS / usd.name).read_text()
+    assert right in text
+    usd.write_text(text.replace(right, wrong))
+    return mjcf, usd
 
 
 def test_usd_with_joints_in_series_equals_its_mjcf(tmp_path: Path) -> None:
@@ -130,7 +37,7 @@ def test_usd_with_joints_in_series_equals_its_mjcf(tmp_path: Path) -> None:
     sides = {engine.name: engine.side for engine in record.engines}
     assert (sides["mujoco-mjcf"], sides["openusd"]) == ("mjcf", "usd")
     compared = {one.id: one.compared for one in record.checks}
-    assert compared["limits.lower"] == 2
+    assert compared["limits.lower"] == 4
     assert compared["dynamics.inertia_matrix"] > 0
     assert compared["simulation.contacts"] > 0
 
@@ -141,30 +48,23 @@ def test_usd_with_joints_in_series_equals_its_mjcf(tmp_path: Path) -> None:
         ("upperLimit = 60", "upperLimit = 61", "limits.upper"),
         ("newton:damping = 0.0034906585", "newton:damping = 0.2", "dynamics.damping"),
         ("newton:jointsAddMobility = 1", "newton:jointsAddMobility = 0", "structure.links"),
-        ('Joint "nod"', 'Joint "tilt"', "structure.joints"),
-        ("dynamicFriction = 1", "dynamicFriction = None", "simulation.contacts"),
-        (
-            "upperLimit = 45",
-            "upperLimit = 45\n quatf physics:localRot0 = (2, 0, 0, 0)",
-            "structure.values",
-        ),
+        ('Joint "swivel"', 'Joint "tilt"', "structure.joints"),
+        ("dynamicFriction = 0.8", "dynamicFriction = None", "simulation.contacts"),
+        ("localRot1 = (0.30290547,", "localRot1 = (2,", "structure.values"),
         ("upperLimit = 45", "upperLimit = 45\n uniform double mjc:margin = 0.5", "dynamics.joints"),
     ],
 )
 def test_wrong_values_are_caught(right: str, wrong: str, caught: str, tmp_path: Path) -> None:
-    assert right in _USD
-
-    record = check(*_files(tmp_path, _USD.replace(right, wrong)))
+    record = check(*_files(tmp_path, right, wrong))
 
     assert record.verdict is Verdict.FAILS
-    assert caught in _failed(record)
+    assert caught in {one.id for one in record.checks if one.grade.severity > 1 and one.findings}
 
 
 def test_command_says_what_is_not_compared(tmp_path: Path) -> None:
-    mjcf, usd = map(str, _files(tmp_path))
     page = tmp_path / "neck.html"
 
-    result = urdf_usd("check", mjcf, usd, "--html", page)
+    result = urdf_usd("check", *_files(tmp_path), "--html", page)
 
     assert result.exit_code == 0, result.output
     assert "Not compared: actuators (1)" in result.output
@@ -173,12 +73,13 @@ def test_command_says_what_is_not_compared(tmp_path: Path) -> None:
 
 
 def test_refused_mjcf_ends_with_its_reason(tmp_path: Path) -> None:
-    mjcf, usd = map(str, _files(tmp_path, mjcf="<mujoco><worldbody/></mujoco>"))
+    mjcf, usd = _files(tmp_path)
+    mjcf.write_text("<mujoco><worldbody/></mujoco>")
 
     result = urdf_usd("check", mjcf, usd)
 
     assert result.exit_code == 2
-    assert "neck.xml:1:1: error: the MJCF has no body." in result.output
+    assert "oblique_neck.xml:1:1: error: the MJCF has no body." in result.output
 
 
 def test_inputs_are_includes_meshes_and_textures(tmp_path: Path) -> None:
@@ -216,22 +117,16 @@ def test_root_element_decides_the_format(text: str, expected: Format, tmp_path: 
     assert robot_format(file) is expected
 
 
-_REPORT = ("index.html", "junit.xml", "summary.md", "badge.json", "badge.svg", "findings.sarif")
-
-
 def test_report_of_a_run_does_not_say_urdf(tmp_path: Path) -> None:
-    for folder in ("robots", "usds/neck"):
-        (tmp_path / folder).mkdir(parents=True)
-    mjcf, usd = _files(tmp_path, _USD.replace("physics:mass = 2", "physics:mass = 2.1"))
-    mjcf.rename(tmp_path / "robots/neck.xml")
-    usd.rename(tmp_path / "usds/neck/neck.usda")
-    out, ready = tmp_path / "out", f"ready=folder:{tmp_path / 'usds'}"
+    _files(tmp_path, "physics:mass = 4.5", "physics:mass = 4.6")
+    out, ready = tmp_path / "out", f"ready=folder:{tmp_path}"
 
-    result = urdf_usd("run", f"mjcf:{tmp_path / 'robots'}", "--converter", ready, "--out", out)
+    result = urdf_usd("run", f"mjcf:{tmp_path}", "--converter", ready, "--out", out)
 
     assert result.exit_code == 1, result.output
-    files = [*(out / "robots").glob("*.html"), *(out / name for name in _REPORT)]
-    texts = {file.name: file.read_text() for file in files}
-    for name, text in {"terminal": result.output, **texts}.items():
+    names = ("index.html", "junit.xml", "summary.md", "badge.json", "badge.svg", "findings.sarif")
+    texts = {file.name: file.read_text() for file in map(out.joinpath, names)}
+    (page,) = (out / "robots").glob("*.html")
+    for name, text in {"terminal": result.output, "page": page.read_text(), **texts}.items():
         assert "URDF" not in text, name
     assert "expected (MJCF):" in texts["junit.xml"]
