@@ -11,7 +11,6 @@ from msgspec import Meta, Struct, field, structs
 
 from urdf_usd.conformance.converters.candidates import OURS, OWN, Candidate
 from urdf_usd.conformance.engines.protocol import target
-from urdf_usd.conformance.execution.worker import DEFAULT_LIMITS, Limits
 from urdf_usd.converter import options as o
 from urdf_usd.converter.robot.model import BaseOption
 from urdf_usd.converter.simulation.settings import SettingsFile  # noqa: F401  # in annotations
@@ -65,6 +64,35 @@ def require_distinct(variants: Sequence[o.VariantChoice]) -> None:
     for prim, variant_set in named:
         if named.count((prim, variant_set)) > 1:
             raise ValueError(f"variant set {variant_set!r} is named twice")
+
+
+class Limits(Struct, frozen=True):
+    """Limits of the processes that work on one robot."""
+
+    time: Annotated[
+        float,
+        Meta(gt=0),
+        o.Option(
+            "Time limit for each step on a robot: reading, converting, one engine.",
+            "--timeout",
+            "SECONDS",
+            repeated=False,
+        ),
+    ] = 120.0
+    memory: Annotated[
+        int | None,
+        Meta(ge=0),
+        o.Option(
+            "Memory limit of a process that works on a robot, and of each file that it writes; "
+            "0: unlimited. Linux only.",
+            metavar="MIB",
+            parse=lambda mebibytes: mebibytes or None,
+            repeated=False,
+        ),
+    ] = 6144  # a robot with meshes at the largest accepted file size took 4.6 GiB
+
+
+DEFAULT_LIMITS = Limits()
 
 
 class CheckOptions(Struct, frozen=True, kw_only=True):

@@ -17,13 +17,15 @@ from typing import TypeVar
 
 from msgspec import structs
 
+from urdf_usd.conformance import descriptions
+from urdf_usd.conformance.descriptions import Reading, Source
 from urdf_usd.conformance.drawing.scene import draw_scene
 from urdf_usd.conformance.engines import protocol as p
 from urdf_usd.conformance.engines.openusd.shapes import rest_solids
-from urdf_usd.conformance.execution import converting, sources
+from urdf_usd.conformance.execution import converting
 from urdf_usd.conformance.execution import record as records
 from urdf_usd.conformance.execution.converting import ComposedUsd, UncomparedError, Written
-from urdf_usd.conformance.execution.folder import expansion_path
+from urdf_usd.conformance.execution.folder import MISSING, expansion_path
 from urdf_usd.conformance.execution.job import (
     USD_ENGINE,
     EngineResults,
@@ -31,7 +33,7 @@ from urdf_usd.conformance.execution.job import (
     InstalledEngine,
     Job,
 )
-from urdf_usd.conformance.execution.sources import AT_REST, observe_files, observe_side
+from urdf_usd.conformance.execution.observe import AT_REST, observe_files, observe_side
 from urdf_usd.conformance.execution.worker import Steps, is_limit, over_limits, own_folder
 from urdf_usd.conformance.expectations import (
     compare_readings,
@@ -140,6 +142,10 @@ class _Examination:
             raise UncomparedError(Verdict.CRASHED, f"{what} crashed: {result.reason}", ())
         return result
 
+    def _begin(self, inputs: tuple[InputFile, ...]) -> None:
+        self.inputs = inputs
+        self.begun = records.begun_record(self.job, self.names, inputs)
+
     def _observe(self, files: Mapping[p.Side, Path]) -> EngineResults:
         job = self.job
         return observe_files(self.steps, job.engines, files, job.packages, AT_REST, self.folder)
@@ -147,12 +153,12 @@ class _Examination:
     def _urdf(self) -> RobotRecord:
         job, path = self.job, self.job.source.path
         given = job.packages, job.arguments, job.options.environment
-        reading = self.steps.call("read", sources.read_robot, str(path), *given)
-        if isinstance(reading, sources.Reading):
+        reading = self.steps.call("read", descriptions.read_robot, str(path), *given)
+        if isinstance(reading, Reading):
             parsed = reading.parsed
-            self.inputs, self.references = reading.inputs, tuple(references(parsed.robot))
+            self._begin(reading.inputs)
+            self.references = tuple(references(parsed.robot))
             self.diagnostics = parsed.diagnostics
-            self.begun = records.begun_record(job, self.names, self.inputs)
             if job.own:
                 self.begun = structs.replace(self.begun, ledger=records.coverage(parsed.robot))
         elif hashed := input_files([str(path)], None):
@@ -160,9 +166,7 @@ class _Examination:
             self.inputs = () if is_xacro(str(path)) else hashed
             stated = structs.replace(self.begun.source, sha256=hashed[0].sha256)
             self.begun = structs.replace(self.begun, source=stated)
-        if not (job.usd or job.candidate.reads(Format.URDF)):
-            reason = f"{job.candidate.name} does not convert URDF"
-            raise UncomparedError(Verdict.NOT_AVAILABLE, reason)
+        self._require_reads(Format.URDF)
         if isinstance(reading, p.Crashed):
             reason = f"the URDF reader crashed: {reading.reason}"
             raise UncomparedError(Verdict.CRASHED, reason)
@@ -175,28 +179,46 @@ class _Examination:
         issues = records.diagnostic_records(one for one in found if one.rule in d.LINT_RULES)
         self.begun = structs.replace(self.begun, lint=issues)
         # The URDF for engines: as it is, expanded, or with estimated mass.
-        urdf, packages, estimated = path, job.packages, frozenset[str]()
         if reading.expanded is not None:
-            urdf = self.folder / f"{job.source.id}.urdf"
+            path = self.folder / f"{job.source.id}.urdf"
             if job.usd is None:
-                urdf = expansion_path(job.folder, job.place)
-            urdf.parent.mkdir(parents=True, exist_ok=True)
-            urdf.write_bytes(reading.expanded)
-        named = reading.packages | packages
-        convert = partial(self._converted, parsed, urdf, named)
+                path = expansion_path(job.folder, job.place)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(reading.expanded)
+        named, estimated = reading.packages | job.packages, frozenset[str]()
+        convert = partial(self._converted, parsed, path, named)
+        source = Source(path, Format.URDF, job.packages)
         if job.required.inertia is InertiaOption.GEOMETRY:
-            packages, copy = named, self.folder / f"{job.source.id}-estimated.urdf"
+            copy = self.folder / f"{job.source.id}-estimated.urdf"
             what = "the estimation of mass from shapes"
-            arguments = urdf, packages, job.required, copy
-            made = self._need("estimate", what, sources.estimated, *arguments)
+            source, read = Source(copy, Format.URDF, named), structs.replace(source, packages=named)
+            made = self._need(
+                "estimate", what, descriptions.write_estimated, read, job.required, copy
+            )
             if isinstance(made, str):
                 reason = f"mass cannot be computed from shapes: {made}"
                 raise UncomparedError(Verdict.NOT_COMPARABLE, reason)
-            (estimated, chosen), urdf = made, copy
-        else:
-            chosen = self._need("plan", "the URDF reader", sources.questions, parsed.robot)
-        source = sources.Source(urdf, Format.URDF, packages)
-        return self._compared(source, chosen, convert, estimated)
+            estimated = made
+        return self._compared(source, self._planned(source), convert, estimated)
+
+    def _require_reads(self, source: Format) -> None:
+        job = self.job
+        if not (job.usd or job.candidate.reads(source)):
+            reason = f"{job.candidate.name} does not convert {source.value.upper()}"
+            if source is Format.MJCF:
+                reason += ": --converter names others"
+            raise UncomparedError(Verdict.NOT_AVAILABLE, reason)
+
+    def _planned(self, source: Source) -> obs.Configurations:
+        """Choose the configurations of a robot, or raise if its engine refuses it."""
+        what = "MuJoCo" if source.format is Format.MJCF else "the URDF reader"
+        chosen = self._need("plan", what, source.questions)
+        if isinstance(chosen, p.Unsupported):
+            refused = _refused(source.path, chosen.reason)
+            if self.job.usd:
+                raise d.SourceError((refused,))
+            raise UncomparedError(Verdict.UNREADABLE, chosen.reason, (refused,))
+        return chosen
 
     def _unreadable(self, diagnostics: Sequence[d.Diagnostic]) -> RobotRecord:
         """Record a URDF that our reader refuses, and which engines read it."""
@@ -241,18 +263,10 @@ class _Examination:
         """Compare a USD with an MJCF, or have a converter of others make one and compare that."""
         job, file = self.job, self.job.source.path
         self.formats, self.is_read = (Format.MJCF.value, "usd"), False
-        self.inputs = sources.mjcf_inputs(file)
-        self.begun = records.begun_record(job, self.names, self.inputs)
-        source = sources.Source(file, Format.MJCF, {})
-        chosen = self._need("read", "MuJoCo", source.questions)
-        if isinstance(chosen, p.Unsupported):
-            refused = _refused(file, chosen.reason)
-            if job.usd:
-                raise d.SourceError((refused,))
-            raise UncomparedError(Verdict.UNREADABLE, chosen.reason, (refused,))
-        if not (job.usd or job.candidate.reads(Format.MJCF)):
-            reason = f"{job.candidate.name} does not convert MJCF: --converter names others"
-            raise UncomparedError(Verdict.NOT_AVAILABLE, reason)
+        self._begin(descriptions.mjcf_inputs(file))
+        source = Source(file, Format.MJCF, {})
+        chosen = self._planned(source)
+        self._require_reads(Format.MJCF)
         self.is_read = True
         return self._compared(source, chosen, partial(self._converted, None, file, job.packages))
 
@@ -289,25 +303,21 @@ class _Examination:
 
     def _compared(
         self,
-        source: sources.Source,
+        source: Source,
         chosen: obs.Configurations,
         convert: Callable[[], Written],
         estimated: frozenset[str] = frozenset(),
     ) -> RobotRecord:
-        """Compare the USD with the source.
+        """Compare the USD with the source, as engines read it, at configurations.
 
-        Args:
-            source: The source, as engines read it.
-            chosen: Configurations.
-            convert: Makes the USD, if there is none.
-            estimated: Links whose mass was computed from shapes.
+        If there is no USD, ``convert`` makes one. The mass of the links ``estimated`` was
+        computed from shapes.
         """
         job, steps = self.job, self.steps
-        if job.usd:
-            made, usd, output = None, job.usd, None
-        else:
-            made = convert()
-            usd, output = made.root_layer, made.output
+        made = None if job.usd else convert()
+        usd = made.root_layer if made else job.usd
+        assert usd is not None  # noqa: S101  for mypy
+        output = made.output if made else None
         if job.own and made:
             composed, diagnostics = ComposedUsd(str(usd)), made.diagnostics
         else:
@@ -316,22 +326,21 @@ class _Examination:
         files = {source.side: source.path, p.Side.USD: Path(composed.usd)}
         results = observe_files(steps, job.engines, files, source.packages, chosen, self.folder)
         expected, actual = results.expected, results.observation(USD_ENGINE)
-        if source.side is p.Side.MJCF and expected and actual:
-            reading = steps.call("implied", sources.read_as_mjcf, expected, actual, chosen)
+        of_mjcf = results.of_side(p.Side.MJCF)
+        if of_mjcf and expected and actual:
+            reading = steps.call("implied", descriptions.read_as_mjcf, expected, actual, chosen)
             if not isinstance(reading, p.Crashed):
                 outcomes = {**results.outcomes, USD_ENGINE: p.Observed(reading)}
                 results = structs.replace(results, outcomes=outcomes)
         self.results = results
         record = self._with_variants(self._judged(results, diagnostics, estimated), composed)
-        if source.side is p.Side.MJCF and record.checks:
-            readings = filter(results.observation, results.of_side(p.Side.MJCF))
-            if len([*readings]) == 1:
-                reason = f"{record.reason}; one engine read the MJCF"
-                record = structs.replace(record, reason=reason)
+        if record.checks and len([*filter(results.observation, of_mjcf)]) == 1:
+            reason = f"{record.reason}; one engine read the MJCF"
+            record = structs.replace(record, reason=reason)
         if made:
             record = structs.replace(record, asset=made.asset, output=output)
-        scene = job.scene if job.usd else scene_path(job.folder, job.place)
         if made or record.checks:
+            scene = job.scene if job.usd else scene_path(job.folder, job.place)
             shapes = partial(str, results.files[p.Side.USD])
             self._draw(source, shapes, results, chosen, scene)
         return record
@@ -354,6 +363,7 @@ class _Examination:
                 return requested_settings(description, urdf, expected, solids)
 
             settings = self.steps.call("description", requested)
+        links = expected.links if expected else ()
         function = partial(
             judge,
             results.of_side(p.Side.URDF) or results.of_side(p.Side.MJCF),
@@ -366,7 +376,7 @@ class _Examination:
             # The requested colliders of each link that has a rule.
             colliders={
                 link.name: ColliderChoice(kind.value, rules.tolerance)
-                for link in (expected.links if expected else ())
+                for link in links
                 if (kind := rules.kind_of(link.name))
             },
             decides=results.deciding,
@@ -432,11 +442,8 @@ class _Examination:
         job, steps = self.job, self.steps
         first, second = self._source(job.source, 0), self._source(other, 1)
         self.formats = first.format.value, second.format.value
-        self.begun = records.begun_record(job, self.names, self.inputs)
-        what = "MuJoCo" if first.format is Format.MJCF else "the URDF reader"
-        chosen = self._need("plan", what, first.questions)
-        if isinstance(chosen, p.Unsupported):
-            raise d.SourceError((_refused(first.path, chosen.reason),))
+        self._begin(self.inputs)
+        chosen = self._planned(first)
         decides, request = DECIDING[first.side], p.Request(str(first.path), chosen, first.packages)
         outcomes = observe_side(steps, job.engines, first.side, request)
         if isinstance(own := outcomes.get(decides), p.Observed):
@@ -446,7 +453,7 @@ class _Examination:
         expected = results.expected
         if expected is None:
             raise UncomparedError(Verdict.UNREADABLE, "no engine reads the first file")
-        function = partial(sources.observed_second, second, expected, chosen, job.mapped)
+        function = partial(descriptions.observed_second, second, expected, chosen, job.mapped)
         actual = steps.call("second", function)
         if isinstance(actual, p.Unsupported):
             raise d.SourceError((_refused(second.path, actual.reason),))
@@ -464,27 +471,27 @@ class _Examination:
             self._draw(first, second.draw, drawn, chosen, job.scene)
         return structs.replace(record, converter=other.reference, uncompared=uncompared)
 
-    def _source(self, source: RobotSource, number: int) -> sources.Source:
+    def _source(self, source: RobotSource, number: int) -> Source:
         job, path = self.job, source.path
         if robot_format(path) is Format.MJCF:
-            self.inputs = self.inputs or sources.mjcf_inputs(path)
-            return sources.Source(path, Format.MJCF, {})
+            self.inputs = self.inputs or descriptions.mjcf_inputs(path)
+            return Source(path, Format.MJCF, {})
         packages = {name: str(folder) for name, folder in source.packages}
         packages |= dict(job.options.packages)
         given = packages, {} if number else job.arguments, job.options.environment
-        step = f"read {number}"
-        reading = self._need(step, "the URDF reader", sources.read_robot, str(path), *given)
+        read = descriptions.read_robot
+        reading = self._need(f"read {number}", "the URDF reader", read, str(path), *given)
         if isinstance(reading, d.SourceError):
             raise reading
         if reading.expanded is not None:
             path = self.folder / f"{number}.urdf"
             path.write_bytes(reading.expanded)
         self.inputs = self.inputs or reading.inputs
-        return sources.Source(path, Format.URDF, packages)
+        return Source(path, Format.URDF, packages)
 
     def _draw(
         self,
-        source: sources.Source,
+        source: Source,
         read_usd: Callable[[], str | Sequence[Drawing]],
         results: EngineResults,
         chosen: obs.Configurations,
@@ -497,14 +504,9 @@ class _Examination:
         if not results.expected:
             return
         sides = {p.Side.URDF.value: results.deciding, p.Side.USD.value: USD_ENGINE}
-        readings = {
-            side: found for side, name in sides.items() if (found := results.observation(name))
-        }
-        frames = {
-            engine.name: reading.frames
-            for engine in results.engines
-            if (reading := results.observation(engine.name)) and reading.frames
-        }
+        seen = {one: results.observation(one) for one in results.outcomes}
+        readings = {side: found for side, name in sides.items() if (found := seen.get(name))}
+        frames = {name: found.frames for name, found in seen.items() if found and found.frames}
 
         def draw() -> None:
             write_scene(draw_scene(source.draw(), read_usd(), readings, frames, chosen), target)
@@ -535,6 +537,17 @@ class _Examination:
             rules=frozenset(one.rule for one in record.diagnostics) if job.own else None,
         )
         return records.case_record(job, ending, readings)
+
+
+def input_paths(job: Job) -> frozenset[Path] | None:
+    """Return the files of a robot; None if not all are there."""
+    given = job.packages, job.arguments, job.options.environment
+    reading = descriptions.read_robot(str(job.source.path), *given)
+    if not isinstance(reading, Reading) or any(
+        found.rule in MISSING | {"mesh-missing"} for found in reading.parsed.diagnostics
+    ):
+        return None
+    return frozenset(Path(file.path).resolve() for file in reading.inputs)
 
 
 def _refused(path: Path, reason: str) -> d.Diagnostic:

@@ -10,8 +10,9 @@ from msgspec import Struct, field, structs
 
 from urdf_usd.conformance.converters.candidates import OWN, Candidate
 from urdf_usd.conformance.engines import protocol as p
-from urdf_usd.conformance.execution.worker import DEFAULT_LIMITS, Limits, Steps, Workers
+from urdf_usd.conformance.execution.worker import Steps, Workers
 from urdf_usd.conformance.observation.robot import Observation
+from urdf_usd.conformance.options import DEFAULT_LIMITS, Limits
 from urdf_usd.conformance.verdict.judged import DECIDING, REFERENCE, RoundTripOutcomes
 from urdf_usd.converter.file_content import InputFile
 from urdf_usd.converter.options import ConvertOptions, VariantChoice

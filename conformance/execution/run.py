@@ -49,7 +49,7 @@ DEFAULT_SOURCES = Sources()
 # By name: what workers import, this process does not need.
 _EXAMINE = "urdf_usd.conformance.execution.examine:examine"
 _COMBINATIONS = "urdf_usd.conformance.execution.converting:combinations"
-_INPUT_PATHS = "urdf_usd.conformance.execution.sources:input_paths"
+_INPUT_PATHS = "urdf_usd.conformance.execution.examine:input_paths"
 # Time to wait for the scheduler and for the first worker [s].
 _CONNECTION = 10.0
 _PATIENCE = 60.0

@@ -30,14 +30,14 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
-from typing import IO, Annotated, Any, TypeAlias, TypeVar, cast
+from typing import IO, Any, TypeAlias, TypeVar, cast
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from urdf_usd.conformance.engines.process import captured
 from urdf_usd.conformance.engines.protocol import Crashed
+from urdf_usd.conformance.options import DEFAULT_LIMITS, Limits
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic, StageError
-from urdf_usd.converter.options import Option
 from urdf_usd.converter.scratch import temporary_folder
 
 _Result = TypeVar("_Result")
@@ -45,9 +45,6 @@ _Result = TypeVar("_Result")
 # does not import.
 Called: TypeAlias = Callable[..., _Result] | str
 
-DEFAULT_TIMEOUT = 120.0
-# A robot with meshes at the largest accepted file size was measured to take 4.6 GiB.
-DEFAULT_MEMORY = 6144
 OUT_OF_MEMORY = "the memory limit was reached"
 
 # The work is parallel over robots.
@@ -89,35 +86,6 @@ _OWN_THREAD = re.compile(r"(?:Current t|T)hread 0x\S+ \(most recent call first\)
 
 class ClusterError(Exception):
     """A cluster cannot be used; the message says why."""
-
-
-class Limits(Struct, frozen=True):
-    """Limits of the processes that work on one robot."""
-
-    time: Annotated[
-        float,
-        Meta(gt=0),
-        Option(
-            "Time limit for each step on a robot: reading, converting, one engine.",
-            "--timeout",
-            "SECONDS",
-            repeated=False,
-        ),
-    ] = DEFAULT_TIMEOUT
-    memory: Annotated[
-        int | None,
-        Meta(ge=0),
-        Option(
-            "Memory limit of a process that works on a robot, and of each file that it writes; "
-            "0: unlimited. Linux only.",
-            metavar="MIB",
-            parse=lambda mebibytes: mebibytes or None,
-            repeated=False,
-        ),
-    ] = DEFAULT_MEMORY
-
-
-DEFAULT_LIMITS = Limits()
 
 
 def processors() -> int:

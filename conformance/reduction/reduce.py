@@ -26,7 +26,8 @@ from urdf_usd.conformance.execution.job import (
     select_engines,
 )
 from urdf_usd.conformance.execution.run import examine_in_workers
-from urdf_usd.conformance.execution.worker import DEFAULT_LIMITS, Limits, Workers
+from urdf_usd.conformance.execution.worker import Workers
+from urdf_usd.conformance.options import DEFAULT_LIMITS, Limits
 from urdf_usd.conformance.reduction.edits import (
     PASSES,
     Pass,

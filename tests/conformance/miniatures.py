@@ -15,9 +15,9 @@ from msgspec import structs
 from tests.faults.fault import ROBOTS
 from urdf_usd.conformance.checks.catalogue import CHECKS, SIMULATION_CHECKS
 from urdf_usd.conformance.checks.check import Comparison, compare
+from urdf_usd.conformance.descriptions import questions
 from urdf_usd.conformance.engines.mujoco_models import with_motion
 from urdf_usd.conformance.engines.reference import observe_robot
-from urdf_usd.conformance.execution.sources import questions
 from urdf_usd.conformance.observation.robot import (
     AssemblyGap,
     Base,

@@ -29,12 +29,12 @@ from tests.faults.fault import FAULTS, PARTS_MISSING, REFUSED, ROBOTS, Fault, Ro
 from tests.faults.schema_faults import STAGE, SchemaFault, schema_faults
 from tests.faults.value_faults import description_of
 from urdf_usd.conformance.checks.catalogue import CHECKS, SIMULATION_CHECKS
+from urdf_usd.conformance.descriptions import read_as_mjcf
 from urdf_usd.conformance.engines.mjcf import mjcf_joints, observe_mjcf
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.openusd.settings import harmless_reason
 from urdf_usd.conformance.engines.protocol import Observed, Request, UnsupportedError
 from urdf_usd.conformance.engines.reference import ReferenceEngine, structure
-from urdf_usd.conformance.execution.sources import read_as_mjcf
 from urdf_usd.conformance.expectations import requested_settings
 from urdf_usd.conformance.observation.sampling import configurations
 from urdf_usd.conformance.verdict.judged import REFERENCE

@@ -12,12 +12,13 @@ from msgspec import Meta, Struct
 
 from urdf_usd.cli.failures import CommandError
 from urdf_usd.cli.parameters import Argument, Command, path_type, refuse
-from urdf_usd.conformance.execution.worker import DEFAULT_LIMITS, Limits
 from urdf_usd.conformance.gate import FailOn
 from urdf_usd.conformance.options import (
+    DEFAULT_LIMITS,
     CheckOptions,
     Engines,
     Jobs,
+    Limits,
     RunOptions,
     StrictFiles,
     Variants,

@@ -19,10 +19,10 @@ from urdf_usd.cli.main import main
 from urdf_usd.cli.parameters import defaults_schema
 from urdf_usd.cli.sources import existing_robot
 from urdf_usd.cli.terminal import print_lines, say, shown_status, stdout
+from urdf_usd.conformance.descriptions import mjcf_inputs
 from urdf_usd.conformance.engines.mjcf import kept_robot
 from urdf_usd.conformance.engines.protocol import Available, Crashed, UnsupportedError
 from urdf_usd.conformance.execution.job import list_engines
-from urdf_usd.conformance.execution.sources import mjcf_inputs
 from urdf_usd.conformance.execution.worker import Workers
 from urdf_usd.conformance.observation.robot import VELOCITIES
 from urdf_usd.converter import ConversionError, Parsed, Severity, read_urdf

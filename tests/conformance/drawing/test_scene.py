@@ -11,6 +11,7 @@ import pytest
 import trimesh
 from numpy.typing import NDArray
 
+from urdf_usd.conformance.descriptions import questions
 from urdf_usd.conformance.drawing.scene import (
     build_model,
     coarsen,
@@ -19,7 +20,6 @@ from urdf_usd.conformance.drawing.scene import (
     shares,
 )
 from urdf_usd.conformance.engines.reference import observe_robot
-from urdf_usd.conformance.execution.sources import questions
 from urdf_usd.conformance.observation.robot import (
     Frames,
     JointObservation,

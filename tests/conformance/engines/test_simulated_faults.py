@@ -16,9 +16,9 @@ from pxr import Sdf, Usd
 from tests.conformance.engines.optional_engines import installed
 from urdf_usd.conformance.checks.catalogue import CHECKS
 from urdf_usd.conformance.checks.check import Compared, compare
+from urdf_usd.conformance.descriptions import questions
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.engines.reference import ReferenceEngine
-from urdf_usd.conformance.execution.sources import questions
 from urdf_usd.conformance.tolerance import Tolerance, derive_tolerance_model
 from urdf_usd.conformance.verdict.attribution import compare_simulator
 from urdf_usd.converter import convert

@@ -6,7 +6,8 @@ import pytest
 
 from urdf_usd.conformance.engines.protocol import Available, MissingEngineError, Side, Unavailable
 from urdf_usd.conformance.execution.job import InstalledEngine, select_engines
-from urdf_usd.conformance.execution.worker import Limits, Workers
+from urdf_usd.conformance.execution.worker import Workers
+from urdf_usd.conformance.options import Limits
 
 _HERE = Available("1.0")
 _ABSENT = Unavailable("it is not installed", "install it")

@@ -9,8 +9,8 @@ import pytest
 
 from tests.faults.fault import ROBOTS
 from tests.urdf_usd.cli.command import urdf_usd
+from urdf_usd.conformance.descriptions import mjcf_inputs
 from urdf_usd.conformance.execution.run import check
-from urdf_usd.conformance.execution.sources import mjcf_inputs
 from urdf_usd.corpus.files import Format, robot_format
 from urdf_usd.reports.records.record import Verdict
 

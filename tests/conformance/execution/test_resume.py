@@ -15,8 +15,7 @@ from tests.conformance.runs import tree, write_mesh, write_robot
 from urdf_usd.conformance.converters.candidates import OWN, CommandConverter
 from urdf_usd.conformance.execution import run as execution
 from urdf_usd.conformance.execution.run import run
-from urdf_usd.conformance.execution.worker import Limits
-from urdf_usd.conformance.options import RunOptions
+from urdf_usd.conformance.options import Limits, RunOptions
 from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.options import BodyNesting
 from urdf_usd.corpus import resolve_corpora

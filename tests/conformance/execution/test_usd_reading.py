@@ -12,9 +12,9 @@ from urdf_usd.cli.main import main
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.converting import compose
 from urdf_usd.conformance.execution.run import check
-from urdf_usd.conformance.execution.worker import OUT_OF_MEMORY, Limits, call_on_usd, is_limit
+from urdf_usd.conformance.execution.worker import OUT_OF_MEMORY, call_on_usd, is_limit
 from urdf_usd.conformance.export.files import prepare_export
-from urdf_usd.conformance.options import CheckOptions
+from urdf_usd.conformance.options import CheckOptions, Limits
 from urdf_usd.converter.diagnostics import StageError
 
 _HEAD = '#usda 1.0\n(\n    defaultPrim = "r"\n    metersPerUnit = 1\n    upAxis = "Z"\n'

@@ -29,7 +29,8 @@ from tests.conformance.misbehaviour import (
 from tests.conformance.runs import processes_with, wait_until
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution import worker
-from urdf_usd.conformance.execution.worker import OUT_OF_MEMORY, Limits, Steps, Workers
+from urdf_usd.conformance.execution.worker import OUT_OF_MEMORY, Steps, Workers
+from urdf_usd.conformance.options import Limits
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory limits are Linux's")
 

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from tests.conformance.miniatures import compared, urdf_reading, usd_reading
 from urdf_usd.conformance.checks.check import Compared, Comparison, Incomparable
-from urdf_usd.conformance.execution.sources import questions
+from urdf_usd.conformance.descriptions import questions
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.tolerance import distance, rollout_spread
 from urdf_usd.converter.robot import model

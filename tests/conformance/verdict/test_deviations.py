@@ -12,11 +12,11 @@ import pytest
 
 from tests.conformance.engines.optional_engines import installed
 from urdf_usd.conformance.checks.catalogue import CHECKS
+from urdf_usd.conformance.descriptions import questions, read_robot
 from urdf_usd.conformance.engines.mjcf import mjcf_joints, observe_mjcf
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Observed, Request, Side, UnsupportedError
 from urdf_usd.conformance.engines.reference import ReferenceEngine
-from urdf_usd.conformance.execution.sources import questions, read_robot
 from urdf_usd.conformance.observation.sampling import configurations
 from urdf_usd.conformance.verdict.deviations import DEVIATIONS, UNEXPLAINED, Deviation
 from urdf_usd.conformance.verdict.judged import Judgement

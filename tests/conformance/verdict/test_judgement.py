@@ -19,8 +19,8 @@ from tests.conformance.miniatures import (
     with_joint,
 )
 from urdf_usd.conformance.checks.catalogue import CHECKS
+from urdf_usd.conformance.descriptions import questions
 from urdf_usd.conformance.engines.protocol import Crashed, Observed, Outcome, Unsupported
-from urdf_usd.conformance.execution.sources import questions
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.tolerance import group_masses
 from urdf_usd.conformance.verdict.judged import Judgement

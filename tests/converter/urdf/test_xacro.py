@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from urdf_usd.conformance.execution.sources import read_robot
+from urdf_usd.conformance.descriptions import read_robot
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
 from urdf_usd.converter.urdf.parse import parse, standalone_urdf
 from urdf_usd.converter.urdf.xacro import Expansion, expand

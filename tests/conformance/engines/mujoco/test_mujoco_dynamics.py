@@ -11,10 +11,10 @@ import pytest
 from tests.conformance.engines.deviation_files import text
 from tests.conformance.miniatures import compared
 from urdf_usd.conformance.checks.check import Compared
+from urdf_usd.conformance.descriptions import questions
 from urdf_usd.conformance.engines.mujoco import MujocoEngine
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.engines.reference import ReferenceEngine
-from urdf_usd.conformance.execution.sources import questions
 from urdf_usd.conformance.observation.robot import Configurations, Observation
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.reports.records.record import Grade

@@ -1,6 +1,6 @@
-"""The source of a comparison: a URDF as it is read, and two descriptions of one robot.
+"""Descriptions of robots: how a URDF or MJCF is read, and how two of them are compared.
 
-Of two descriptions, each URDF or MJCF, the second is read by the engine that decides on its format,
+Of two descriptions, the second is read by the engine that decides on its format,
 with its links and joints renamed as those of the first: as ``--map`` says, else as prims are
 matched. Its frames are placed on those of the first at one link, the root of the first if both have
 it. Checks that concern a USD alone, and quantities that one of the formats does not have, are left
@@ -24,35 +24,24 @@ from urdf_usd.conformance.engines import reference
 from urdf_usd.conformance.engines.estimated_urdf import estimate_urdf
 from urdf_usd.conformance.engines.mjcf import draw_mjcf, mjcf_efforts, mjcf_joints, observe_mjcf
 from urdf_usd.conformance.engines.mujoco_models import with_motion
-from urdf_usd.conformance.engines.openusd.shapes import rest_solids
 from urdf_usd.conformance.engines.reference import draw_shapes
 from urdf_usd.conformance.engines.statements import read_only
-from urdf_usd.conformance.execution.folder import MISSING
-from urdf_usd.conformance.execution.job import USD_ENGINE, EngineResults, InstalledEngine, Job
-from urdf_usd.conformance.execution.worker import Steps
-from urdf_usd.conformance.expectations import touching_links
-from urdf_usd.conformance.export.reading import read_stage
-from urdf_usd.conformance.matching import Labelled, label_robot, match_names
+from urdf_usd.conformance.matching import match_names
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.sampling import configurations, plan_rollout
 from urdf_usd.conformance.observation.shapes import Drawing
 from urdf_usd.conformance.tolerance import Tolerance, derive_tolerance_model
-from urdf_usd.conformance.verdict.judged import REFERENCE, RoundTripOutcomes
-from urdf_usd.converter.diagnostics import ConversionError, SourceError
+from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.converter.file_content import InputFile
 from urdf_usd.converter.inputs import input_files, named_packages
 from urdf_usd.converter.options import ConvertOptions
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.urdf.parse import Parsed, relocatable_urdf
-from urdf_usd.converter.urdf.write import write
-from urdf_usd.converter.usd.loading import open_stage
 from urdf_usd.corpus.files import Format
-from urdf_usd.reports.records.record import OverlapRecord
 
 # Elements of an MJCF with files, and the attributes of the compiler with their folders.
 _ASSETS = ("mesh", "skin", "texture", "hfield")
 _DIRS = ("meshdir", "texturedir", "assetdir")
-AT_REST = obs.Configurations((), (), ("zero",))
 Array = NDArray[np.float64]
 Names = Mapping[str, str]
 """Names in the first description by those in the second."""
@@ -89,35 +78,24 @@ def read_robot(
     )
 
 
-def input_paths(job: Job) -> frozenset[Path] | None:
-    """Return the files of a robot; None if not all are there."""
-    reading = read_robot(str(job.source.path), job.packages, job.arguments, job.options.environment)
-    if not isinstance(reading, Reading) or any(
-        found.rule in MISSING | {"mesh-missing"} for found in reading.parsed.diagnostics
-    ):
-        return None
-    return frozenset(Path(file.path).resolve() for file in reading.inputs)
-
-
 def questions(robot: Robot) -> obs.Configurations:
     """Choose the configurations of a robot that is a tree, and plan its rollout."""
-    return planned(
-        reference.structure(robot), partial(reference.observe_robot, robot, shapes=False)
-    )
+    observe = partial(reference.observe_robot, robot, shapes=False)
+    return _planned(reference.structure(robot), observe)
 
 
-def estimated(
-    urdf: Path, packages: Mapping[str, str], required: ConvertOptions, copy: Path
-) -> tuple[frozenset[str], obs.Configurations] | str:
+def write_estimated(source: Source, required: ConvertOptions, copy: Path) -> frozenset[str] | str:
     """Write a copy with mass properties of shapes; return their links, or why there are none."""
     try:
-        made = estimate_urdf(str(urdf), packages, required.base.value, required.mass_density)
-        copy.write_bytes(made.text)
-        return made.links, questions(reference.read_kept(str(copy), packages).robot)
+        made = estimate_urdf(
+            str(source.path), source.packages, required.base.value, required.mass_density
+        )
     except p.UnsupportedError as refusal:
         return " ".join(str(refusal).split())
     except SourceError as error:
         return error.diagnostics[0].message
+    copy.write_bytes(made.text)
+    return made.links
 
 
 def mjcf_inputs(path: Path) -> tuple[InputFile, ...]:
@@ -148,10 +126,9 @@ def mjcf_inputs(path: Path) -> tuple[InputFile, ...]:
     return input_files(map(str, (*documents, *assets)), None)
 
 
-def planned(
+def _planned(
     joints: Sequence[obs.JointObservation], observe: Callable[[obs.Configurations], obs.Observation]
 ) -> obs.Configurations:
-    """Choose the configurations of a robot, and plan its rollout by what is observed there."""
     chosen = configurations(joints)
     expected = observe(chosen)
     scale = derive_tolerance_model(expected, Tolerance()).motion
@@ -170,21 +147,23 @@ class Source(Struct, frozen=True):
     def side(self) -> p.Side:
         return p.Side(self.format.value)
 
+    def _robot(self) -> Robot:
+        return reference.read_kept(str(self.path), self.packages).robot
+
     def questions(self) -> obs.Configurations | p.Unsupported:
         """Choose the configurations, and plan the rollout."""
-        if self.format is Format.MJCF:
-            try:
-                joints = mjcf_joints(str(self.path))
-                return planned(joints, partial(observe_mjcf, str(self.path), shapes=False))
-            except p.UnsupportedError as error:
-                return p.Unsupported(str(error))
-        return questions(reference.read_kept(str(self.path), self.packages).robot)
+        if self.format is Format.URDF:
+            return questions(self._robot())
+        try:
+            return _planned(self.joints(), partial(observe_mjcf, str(self.path), shapes=False))
+        except p.UnsupportedError as error:
+            return p.Unsupported(str(error))
 
     def joints(self) -> tuple[obs.JointObservation, ...]:
         """State the joints, or raise :class:`UnsupportedError`."""
-        if self.format is Format.MJCF:
-            return mjcf_joints(str(self.path))
-        return reference.structure(reference.read_kept(str(self.path), self.packages).robot)
+        if self.format is Format.URDF:
+            return reference.structure(self._robot())
+        return mjcf_joints(str(self.path))
 
     def observe(self, chosen: obs.Configurations) -> obs.Observation:
         """Read it by the engine that decides on its format.
@@ -193,9 +172,8 @@ class Source(Struct, frozen=True):
             UnsupportedError: It is refused.
         """
         if self.format is Format.URDF:
-            return reference.ReferenceEngine().observe(
-                p.Request(str(self.path), chosen, self.packages)
-            )
+            request = p.Request(str(self.path), chosen, self.packages)
+            return reference.ReferenceEngine().observe(request)
         return self.described(observe_mjcf(str(self.path), chosen))
 
     def described(self, reading: obs.Observation) -> obs.Observation:
@@ -206,14 +184,13 @@ class Source(Struct, frozen=True):
         joints = tuple(
             structs.replace(one, effort=efforts.get(one.name, one.effort)) for one in reading.joints
         )
-        return structs.replace(
-            reading, joints=joints, states=reading.states - {obs.Quantity.VELOCITY}
-        )
+        states = reading.states - {obs.Quantity.VELOCITY}
+        return structs.replace(reading, joints=joints, states=states)
 
     def draw(self) -> tuple[Drawing, ...]:
-        if self.format is Format.MJCF:
-            return draw_mjcf(str(self.path))
-        return draw_shapes(reference.read_kept(str(self.path), self.packages).robot)
+        if self.format is Format.URDF:
+            return draw_shapes(self._robot())
+        return draw_mjcf(str(self.path))
 
 
 def read_as_mjcf(
@@ -290,36 +267,35 @@ def _matches(
 ) -> tuple[dict[str, str], dict[str, str], list[tuple[str, str]]]:
     """Match links and joints; return the names in the first, and those that were inferred."""
     stated = {second: first for first, second in mapped}
-    made_up = {*actual.made_up}
-    paths = {link.name: f"/link{i}" for i, link in enumerate(actual.links)}
+
+    def called(name: str) -> str:
+        return stated.get(name, name)
+
+    # The path of a prim is its kind and name.
     prims = obs.NamedPrims(
         links=tuple(
-            obs.NamedPrim(path, stated.get(name, name), is_body=True)
-            for name, path in paths.items()
+            obs.NamedPrim(f"link {one.name}", called(one.name), is_body=True)
+            for one in actual.links
         ),
         joints=tuple(
             obs.NamedJoint(
-                f"/joint{i}",
-                stated.get(one.name, one.name),
-                (paths[one.parent], paths[one.child]),
+                f"joint {one.name}",
+                called(one.name),
+                (f"link {one.parent}", f"link {one.child}"),
                 one.type,
             )
-            for i, one in enumerate(actual.joints)
+            for one in actual.joints
         ),
     )
     spelled, by_parents = match_names(expected, prims)
     new = {**spelled, **by_parents}
-    own = {path: name for name, path in paths.items()}
-    own |= {f"/joint{i}": one.name for i, one in enumerate(actual.joints)}
-    links, joints = (
-        {name: new.get(path, stated.get(name, name)) for path, name in own.items() if kind in path}
-        for kind in ("/link", "/joint")
-    )
+    links = {one.name: new.get(f"link {one.name}", called(one.name)) for one in actual.links}
+    joints = {one.name: new.get(f"joint {one.name}", called(one.name)) for one in actual.joints}
     inferred = [
-        (f"{kind} {first}", own[path])
+        (f"{kind} {first}", own)
         for path, first in by_parents.items()
-        for kind in [path.strip("/0123456789")]
-        if f"{kind} {own[path]}" not in made_up
+        for kind, _, own in [path.partition(" ")]
+        if path not in actual.made_up
     ]
     return links, joints, inferred
 
@@ -399,152 +375,3 @@ def _transforms(frames: obs.Frames) -> Array:
 def _frames(links: tuple[str, ...], made: Array, labels: tuple[str, ...]) -> obs.Frames:
     positions, rotations = np.array(made[..., :3, 3]), np.array(made[..., :3, :3])
     return obs.Frames(links, read_only(positions), read_only(rotations), labels)
-
-
-# What engines read of the files of a robot: one after the other, each as a step.
-
-
-def observe(engine: str, request: p.Request) -> p.Observed | p.Unsupported:
-    """Have a registered engine read a file.
-
-    Raises:
-        TypeError: It returned no observation, or one with values of other types.
-    """
-    try:
-        observation: object = p.engine(engine).observe(request)
-    except p.UnsupportedError as refusal:
-        reason = " ".join(str(refusal).split())
-        return p.Unsupported(reason, isinstance(refusal, p.InvalidFileError))
-    if not isinstance(observation, obs.Observation):
-        kind = type(observation).__name__
-        raise TypeError(f"the engine returned {kind} instead of an observation")
-    # Those of this project are checked by mypy.
-    if not p.target(engine).startswith("urdf_usd."):
-        obs.require_types(observation)
-    return p.Observed(observation)
-
-
-def observe_side(
-    steps: Steps,
-    engines: Sequence[InstalledEngine],
-    side: p.Side,
-    request: p.Request,
-    purpose: str = "",
-) -> dict[str, p.Outcome]:
-    """Have every available engine of a side read a file, for a purpose that names the steps."""
-    return {
-        one.name: steps.call(f"{purpose or side.value} {one.name}", observe, one.name, request)
-        for one in engines
-        if one.side is side and one.is_available
-    }
-
-
-def observe_files(
-    steps: Steps,
-    engines: Sequence[InstalledEngine],
-    files: Mapping[p.Side, Path],
-    packages: Mapping[str, str],
-    configurations: obs.Configurations,
-    folder: Path,
-) -> EngineResults:
-    """Have all engines read the files of one side or of both.
-
-    With both sides, the URDF is written back from the USD, and the engines that read
-    the URDF read that one too. Where the USD has other names of links or joints than
-    the URDF, its engines read it again with the names of the URDF.
-    """
-    # Of an engine that could not be loaded, the side is not known.
-    present = tuple(one for one in engines if one.side is None or one.side in files)
-    outcomes: dict[str, p.Outcome] = {}
-    for side, file in files.items():
-        request = p.Request(str(file), configurations, dict(packages))
-        outcomes |= observe_side(steps, engines, side, request)
-    results = EngineResults(present, outcomes, configurations.count, files)
-    expected, actual = results.expected, results.observation(USD_ENGINE)
-    if p.Side.USD not in files or expected is None:
-        return results
-    usd = files[p.Side.USD]
-    touching = None
-    if actual is not None:
-        links, joints = ({one.name for one in many} for many in (actual.links, actual.joints))
-        if not (
-            all(one.name in links for one in expected.links)
-            and all(one.name in joints for one in expected.joints)
-        ):
-            labels = steps.call("names", label_robot, str(usd.absolute()), expected)
-            if isinstance(labels, Labelled):
-                usd = folder / "labelled.usda"
-                usd.write_text(labels.text, encoding="utf-8")
-                request = p.Request(str(usd), configurations, dict(packages))
-                again = observe_side(steps, engines, p.Side.USD, request, "labelled")
-                outcomes |= {name: _relabelled(one, labels) for name, one in again.items()}
-        found = steps.call("distances at rest", _touching, expected, str(usd))
-        touching = None if isinstance(found, p.Crashed) else found
-    files = {**files, p.Side.USD: usd}
-    results = structs.replace(results, outcomes=outcomes, files=files, touching=touching)
-    if p.Side.URDF not in files:
-        return results
-    return structs.replace(results, back=_round_trip(steps, results, expected, request, folder))
-
-
-def _relabelled(outcome: p.Outcome, labels: Labelled) -> p.Outcome:
-    """Add notes on names that differ in the file."""
-    if not isinstance(outcome, p.Observed):
-        return outcome
-    found = outcome.observation
-    notes = [f"{what} is called {name!r}" for what, name in labels.spelled]
-    return p.Observed(structs.replace(found, renamed=labels.inferred, notes=(*found.notes, *notes)))
-
-
-def _touching(expected: obs.Observation, usd: str) -> tuple[OverlapRecord, ...]:
-    """Return the links whose colliders touch or overlap at rest."""
-    near = touching_links(expected, solids) if (solids := rest_solids(usd)) else {}
-    return tuple(OverlapRecord(links=links, distance=one) for links, one in near.items())
-
-
-def _round_trip(
-    steps: Steps,
-    results: EngineResults,
-    expected: obs.Observation,
-    request: p.Request,
-    folder: Path,
-) -> RoundTripOutcomes | None:
-    """Write the URDF back from the USD, and read it with the engines that read the URDF."""
-    engines = [
-        name
-        for name in results.of_side(p.Side.URDF)
-        if name != REFERENCE and results.observation(name)
-    ]
-    if not engines:
-        return None
-    links = tuple(link.name for link in expected.links)
-    reversed_limits = tuple(
-        joint.name
-        for joint in expected.joints
-        if joint.lower is not None and joint.upper is not None and joint.lower > joint.upper
-    )
-    usd = str(results.files[p.Side.USD])
-    text = steps.call("write back", write_back, usd, links, reversed_limits)
-    if not isinstance(text, bytes):
-        return RoundTripOutcomes(failure=text.reason if isinstance(text, p.Crashed) else text)
-    urdf = folder / "back.urdf"
-    urdf.write_bytes(text)
-    request = p.Request(str(urdf), request.configurations)
-    return RoundTripOutcomes(
-        {name: steps.call(f"back {name}", observe, name, request) for name in engines}
-    )
-
-
-def write_back(usd: str, links: Sequence[str], reversed_limits: Sequence[str] = ()) -> bytes | str:
-    """Write the robot in a USD as URDF, without shapes; as text, why it cannot be written.
-
-    The names of its links tell frames that the USD does not mark. Of joints with
-    ``reversed_limits``, the lower limit is above the upper one.
-    """
-    try:
-        stage = open_stage(usd, checked=True).stage
-        reading = read_stage(stage, links, shapes=False, reversed_limits=reversed_limits)
-        return write(reading.robot)
-    except ConversionError as error:
-        errors = (each for each in error.diagnostics if each.severity == "error")
-        return next(errors).message
