@@ -28,12 +28,11 @@ from urdf_usd.conformance.execution.job import Examined, Job, select_engines
 from urdf_usd.conformance.execution.record import crashed, summary_of, unavailable_record
 from urdf_usd.conformance.execution.worker import (
     ClusterError,
-    Limits,
     Workers,
     call_on_usd,
     processors,
 )
-from urdf_usd.conformance.options import CheckOptions, RunOptions
+from urdf_usd.conformance.options import CheckOptions, Limits, RunOptions
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.options import ConvertOptions, Sources, VariantChoice
 from urdf_usd.converter.simulation.settings import with_settings
