@@ -30,6 +30,13 @@ _ROBOTS = 6
 _FINDINGS = 3
 _REASONS = 2
 _Row: TypeAlias = Sequence[RenderableType]
+# Of the lists of robots, with the verdicts of each.
+_HEADINGS = {
+    "Robots that do not conform": "fails, disputed, not comparable, crashed",
+    "Robots that cannot be read or fetched": "unreadable, not available",
+    "Incomplete robots": "incomplete",
+    "Close robots": "close",
+}
 # Engines of the URDF that every installation has.
 _INDEPENDENT = ("mujoco", "pybullet")
 
@@ -145,12 +152,10 @@ def _since(run: counted.Figures | counted.Comparison) -> Iterator[RenderableType
 
 def _listed(figures: counted.Figures) -> Iterator[RenderableType]:
     references = _references(figures.robots)
-    for heading, robots in (
-        ("Robots that do not conform", [o for o in figures.nonconforming if not o.verdict.agrees]),
-        ("Incomplete robots", [o for o in figures.ordered if o.verdict is r.Verdict.INCOMPLETE]),
-        ("Close robots", [o for o in figures.ordered if o.verdict is r.Verdict.CLOSE]),
-    ):
-        rows = [(one, one.verdict, f"{one.verdict}: {one.reason}") for one in robots]
+    robots = [one for one in figures.ordered if not one.refused_as_expected]
+    for heading, verdicts in _HEADINGS.items():
+        listed = [one for one in robots if one.verdict in verdicts.split(", ")]
+        rows = [(one, one.verdict, f"{one.verdict}: {one.reason}") for one in listed]
         yield from _reasons(heading, rows, references)
 
 

@@ -11,7 +11,6 @@ from urdf_usd.corpus import (
     RobotSource,
     UnavailableError,
     UnavailableSource,
-    UnknownRobotError,
     installed,
     parse_reference,
     resolve_corpora,
@@ -105,15 +104,3 @@ def test_case_is_a_robot(prefix: str) -> None:
     assert robot.case is not None
     assert (robot.case.chapter, robot.case.name) == ("joints", "axis-oblique")
     assert installed.case_names()[robot.case.number - 1] == "joints/axis-oblique"
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("suite:joints/axis-obliqe", "close to it: joints/axis-oblique"),
-        ("suite:1999.01", f"no version '1999.01'; there are {LATEST}"),
-    ],
-)
-def test_unknown_case_is_reported_with_the_nearest(text: str, message: str) -> None:
-    with pytest.raises(UnknownRobotError, match=message):
-        resolve_corpora([text])

@@ -219,40 +219,30 @@ def robot(
     verdict: r.Verdict = r.Verdict.EXACT,
     *,
     name: str = "Arm",
-    id: str | None = None,  # named as in the record
     reference: str | None = None,
-    reason: str = "All values agree.",
-    checks: tuple[r.CheckRecord, ...] | None = None,
-    engines: tuple[r.EngineRecord, ...] = ENGINES,
-    deviations: tuple[r.DeviationRecord, ...] = (),
-    diagnostics: tuple[r.DiagnosticRecord, ...] = (),
+    **fields: Any,
 ) -> r.RobotRecord:
     """Build the record of one robot."""
+    usual: dict[str, Any] = {
+        "id": name.lower().replace(" ", "-"),
+        "reason": "All values agree.",
+        "engines": ENGINES,
+        "checks": (joint_types(), position(), mass()),
+        "links": 9,
+        "joints": 8,
+        "degrees_of_freedom": 7,
+        "total_mass": 18.6512,
+        "configurations": 16,
+        "base": "fixed",
+    }
     return r.RobotRecord(
-        id=name.lower().replace(" ", "-") if id is None else id,
         name=name,
         source=r.SourceRecord(reference=reference or f"pybullet:{name}.urdf", sha256="c0ffee" * 10),
         converter="urdf-usd",
         candidate="urdf-usd",
         verdict=verdict,
-        reason=reason,
-        links=9,
-        joints=8,
-        degrees_of_freedom=7,
-        total_mass=18.6512,
-        configurations=16,
-        base="fixed",
-        diagnostics=diagnostics,
-        engines=engines,
-        checks=(joint_types(), position(), mass()) if checks is None else checks,
-        deviations=deviations,
+        **usual | fields,
     )
-
-
-def _unread(
-    verdict: r.Verdict, name: str, reason: str, *errors: r.DiagnosticRecord
-) -> r.RobotRecord:
-    return robot(verdict, name=name, reason=reason, checks=(), engines=(), diagnostics=errors)
 
 
 def corpus() -> tuple[r.RobotRecord, ...]:
@@ -267,28 +257,17 @@ def corpus() -> tuple[r.RobotRecord, ...]:
         checks=(joint_types(), position(worst=9.9e-8), mass(), limits()),
         deviations=(DEVIATION, _INERTIA),
         diagnostics=(DIAGNOSTIC,),
-    )
-    alpha = structs.replace(
-        alpha,
         profile="physx",
         variants={"/arm:Physics": "physx"},
         asset=r.AssetRecord(root_layer="arm.usda", files=1, size=2),
-        source=structs.replace(
-            alpha.source,
-            license="BSD-3-Clause",
-            commit="c0ffee",
-            arguments={"side": "left"},
-            files=(r.FileRecord(path="urdf/arm.urdf", sha256="c0ffee" * 10, size=3),),
-        ),
         lint=(structs.replace(DIAGNOSTIC, rule="mass-implausible", remedy="Write kilograms."),),
-        ledger=(
-            r.LedgerRecord(
-                part="link", count=9, fate=r.CoverageStatus.CONVERTED, where="a prim each"
-            ),
-            r.LedgerRecord(
-                part="<gazebo>", count=4, fate=r.CoverageStatus.KEPT, where="custom data"
-            ),
-            r.LedgerRecord(part="mesh", count=1, fate=r.CoverageStatus.LEFT_OUT, where="gone"),
+        ledger=tuple(
+            r.LedgerRecord(part=part, count=count, fate=fate, where=where)
+            for part, count, fate, where in (
+                ("link", 9, r.CoverageStatus.CONVERTED, "a prim each"),
+                ("<gazebo>", 4, r.CoverageStatus.KEPT, "custom data"),
+                ("mesh", 1, r.CoverageStatus.LEFT_OUT, "gone"),
+            )
         ),
         description=r.DescriptionRecord(
             file="robot.toml",
@@ -298,9 +277,17 @@ def corpus() -> tuple[r.RobotRecord, ...]:
         ),
         touching=(r.OverlapRecord(links=("arm", "hand"), distance=-0.0012),),
     )
+    source = structs.replace(
+        alpha.source,
+        license="BSD-3-Clause",
+        commit="c0ffee",
+        arguments={"side": "left"},
+        files=(r.FileRecord(path="urdf/arm.urdf", sha256="c0ffee" * 10, size=3),),
+    )
+    unread: dict[str, Any] = {"checks": (), "engines": ()}
     robots = (
         robot(name="Zeta"),
-        alpha,
+        structs.replace(alpha, source=source),
         robot(
             r.Verdict.FAILS,
             name="Shifted",
@@ -332,7 +319,13 @@ def corpus() -> tuple[r.RobotRecord, ...]:
             reason="no engine reports the mass",
             checks=(not_comparable(),),
         ),
-        _unread(r.Verdict.UNREADABLE, "Broken", "The text is not well-formed XML.", _SYNTAX),
+        robot(
+            r.Verdict.UNREADABLE,
+            name="Broken",
+            reason="The text is not well-formed XML.",
+            **unread,
+            diagnostics=(_SYNTAX,),
+        ),
         robot(
             r.Verdict.CRASHED,
             name="Fatal",
@@ -340,7 +333,7 @@ def corpus() -> tuple[r.RobotRecord, ...]:
             checks=(),
             engines=(*ENGINES[:3], crashed),
         ),
-        _unread(r.Verdict.NOT_AVAILABLE, "Remote", "the download was refused"),
+        robot(r.Verdict.NOT_AVAILABLE, name="Remote", reason="the download was refused", **unread),
     )
     return tuple(sorted(robots, key=lambda one: one.id))
 
@@ -348,7 +341,7 @@ def corpus() -> tuple[r.RobotRecord, ...]:
 def scene() -> Scene:
     """Build a scene in which the wrist, below the elbow, is wrong, and a leg not finite."""
     links = ("trunk", "elbow", "wrist", "thumb", "leg")
-    models = SceneModel(
+    model = SceneModel(
         side="urdf",
         reader="reference",
         root="trunk",
@@ -368,7 +361,7 @@ def scene() -> Scene:
         rotations=((0.0, 0.0, 0.5, 0.0, 0.0), zero),
     )
     agreement = Agreement(engines=("reference", "mujoco"), position=2e-7, link="wrist")
-    return Scene(mark=0.1, models=(models,), errors=errors, agreements=(agreement,))
+    return Scene(mark=0.1, models=(model,), errors=errors, agreements=(agreement,))
 
 
 def _joint(parent: str, child: str, kind: MotionKind | None, leader: str = "") -> SceneJoint:

@@ -41,7 +41,6 @@ def _typed(text: str) -> str:
         (1e-5, "rad/s", "10 µrad/s"),
         (9.97e-6, "m", "10 µm"),
         (9.97e-5, "m", "0.1 mm"),
-        (312.4, "rad", "312 rad"),
         (-0.0031, "m", "-3.1 mm"),
         (2.2e-16, "m", "2.2x10⁻¹⁶ m"),
         (2.5e7, "m", "2.5x10⁷ m"),
@@ -57,14 +56,12 @@ def _typed(text: str) -> str:
         (1e-4, "1", "1x10⁻⁴"),
         (0.5, "1", "50 %"),
         (0.0123, "1", "1.2 %"),
-        (39.0, "1", "3,900 %"),
         (4000.0, "1", "400,000 %"),
         (2e5, "1", "2x10⁷ %"),
         (7.0, "", "7"),
         (0.0, "m", "0"),
         (-0.0, "m", "0"),
         (math.inf, "rad", "inf"),
-        (-math.inf, "rad", "-inf"),
         (math.nan, "1", "nan"),
     ],
 )
@@ -94,18 +91,9 @@ def test_values_of_differences_have_their_unit(value: Value | None, unit: str, t
     assert value_text(value, unit) == text
 
 
-_FACTORS = {"m": 1e-3, "µ": 1e-6, "n": 1e-9, "": 1.0}
-
-
-def test_controls_are_replaced_by_their_symbols() -> None:
+def test_text_is_printable_and_a_long_line_is_shortened_in_the_middle() -> None:
     assert plain("a\x00b\x1bc\x7f") == "a␀b␛c␡"
-
-
-def test_bidirectional_marks_are_replaced_by_their_code() -> None:
     assert plain("gripper\u202egpj") == "gripper\\u202egpj"
-
-
-def test_long_line_is_shortened_in_the_middle() -> None:
     line = one_line("a" * 9_000 + "\n" + "b" * 1_000, 40)
     assert line == "a" * 29 + "…" + "b" * 10
 
@@ -128,10 +116,6 @@ _STYLE = (resources.files("urdf_usd.reports.html") / "static" / "style.css").rea
 _LIGHT, _DARK = re.findall(r":root \{(.*?)\n *\}", _STYLE, re.DOTALL)[:2]
 
 
-def _colours(block: str) -> dict[str, str]:
-    return dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6});", block))
-
-
 def _luminance(colour: str) -> float:
     channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
@@ -141,11 +125,6 @@ def _luminance(colour: str) -> float:
 def _contrast(first: str, second: str) -> float:
     darker, lighter = sorted((_luminance(first), _luminance(second)))
     return (lighter + 0.05) / (darker + 0.05)
-
-
-def test_every_grade_and_verdict_has_an_appearance() -> None:
-    assert set(GRADES) == set(Grade)
-    assert set(VERDICTS) == set(Verdict)
 
 
 @pytest.mark.parametrize("looks", [GRADES, VERDICTS])
@@ -162,7 +141,7 @@ def test_every_appearance_has_a_style_rule(value: Grade | Verdict) -> None:
 
 @pytest.mark.parametrize("theme", [_LIGHT, _DARK], ids=["light", "dark"])
 def test_text_has_sufficient_contrast(theme: str) -> None:
-    colours = _colours(theme)
+    colours = dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6});", theme))
     pairs = [(ink, page) for ink in ("ink", "muted", "link") for page in ("page", "surface")]
     tones = [name.removesuffix("-tint") for name in colours if name.endswith("-tint")]
     assert len(tones) == 7

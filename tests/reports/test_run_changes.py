@@ -14,20 +14,11 @@ from urdf_usd.reports.records.results import StoredRun, StoredRunError, read_run
 
 
 def _robot(
-    verdict: r.Verdict, grade: r.Grade | None = None, worst: float | None = None, **changes: object
+    verdict: r.Verdict, grade: r.Grade = r.Grade.EXACT, worst: float | None = None, **fields: object
 ) -> r.RobotRecord:
-    check = r.CheckRecord(
-        id="mass.link",
-        title="link mass",
-        group="mass",
-        unit="1",
-        grade=grade or r.Grade.EXACT,
-        compared=1,
-        worst=worst,
-        bound=5e-8,
-    )
-    record = samples.robot(verdict, checks=(check,) if grade else (), engines=(), reason="")
-    return structs.replace(record, **changes)
+    check = structs.replace(samples.mass(grade), worst=worst, bound=5e-8, differences=())
+    checks = () if worst is None else (check,)
+    return samples.robot(verdict, checks=checks, engines=(), reason="", **fields)
 
 
 def _run(*robots: r.RobotRecord, base: str = "auto") -> StoredRun:
@@ -37,6 +28,7 @@ def _run(*robots: r.RobotRecord, base: str = "auto") -> StoredRun:
 
 EXACT = _robot(r.Verdict.EXACT, r.Grade.EXACT, 1e-8)
 CLOSE = _robot(r.Verdict.CLOSE, r.Grade.CLOSE, 2e-6)
+ABSENT, CRASHED = _robot(r.Verdict.NOT_AVAILABLE), _robot(r.Verdict.CRASHED)
 WRONG = _robot(r.Verdict.FAILS, r.Grade.FAILS, 0.5)
 
 
@@ -54,12 +46,7 @@ WRONG = _robot(r.Verdict.FAILS, r.Grade.FAILS, 0.5)
         ((EXACT,), (_robot(r.Verdict.EXACT, r.Grade.EXACT, 4e-8),), [], False),
         ((CLOSE,), (_robot(r.Verdict.CLOSE, r.Grade.CLOSE, 3e-6),), [r.ChangeKind.WORSE], True),
         ((CLOSE,), (_robot(r.Verdict.CLOSE, r.Grade.CLOSE, 1e-6),), [r.ChangeKind.BETTER], False),
-        (
-            (_robot(r.Verdict.NOT_AVAILABLE),),
-            (_robot(r.Verdict.CRASHED),),
-            [r.ChangeKind.WORSE],
-            True,
-        ),
+        ((ABSENT,), (CRASHED,), [r.ChangeKind.WORSE], True),
     ],
 )
 def test_each_kind_of_change_is_reported(
@@ -94,15 +81,9 @@ def test_case_that_is_not_refused_any_more_is_newly_failing(outcome: r.CaseOutco
 
 
 def test_changed_files_and_settings_are_listed_but_no_regression() -> None:
-    first, second = (
-        structs.replace(
-            EXACT,
-            source=structs.replace(
-                EXACT.source, files=(r.FileRecord(path="a.stl", sha256=digest, size=1),)
-            ),
-        )
-        for digest in "12"
-    )
+    files = [(r.FileRecord(path="a.stl", sha256=digest, size=1),) for digest in "12"]
+    sources = [structs.replace(EXACT.source, files=one) for one in files]
+    first, second = (structs.replace(EXACT, source=source) for source in sources)
     changes = compare_runs(_run(first), _run(second, base="fixed"))
 
     assert [(one.kind, one.subject, one.detail or one.after) for one in changes] == [

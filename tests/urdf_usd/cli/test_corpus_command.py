@@ -61,10 +61,8 @@ def test_show_lists_all_files_of_a_robot(mirror: Path) -> None:
     words = ("corpus", "show", "rd:upkie_description", "--mirror", mirror)
     shown, plain = urdf_usd(*words), urdf_usd(*words, "--format", "json")
 
-    digest = hashlib.sha256(_ARM.encode()).hexdigest()
-    assert f"  {digest}  {len(_ARM)}  " in shown.stdout
-    assert "degrees of freedom: 1\n" in shown.stdout
     assert "packages:\n  upkie_description: " in shown.stdout
+    digest = hashlib.sha256(_ARM.encode()).hexdigest()
     facts = json.loads(plain.stdout)
     assert facts["commit"] == _COMMIT
     assert facts["repository"] == "https://github.com/upkie/upkie_description.git"

@@ -77,23 +77,19 @@ def test_command_loads_no_heavy_library_where_workers_do(words: str) -> None:
 
 # In this process, a function is replaced by one that does not return.
 _HANGING = """
-import importlib, sys, time
+import pkgutil, sys, time
 from pathlib import Path
 
 def hang(*_, **__):
     Path(sys.argv[1]).touch()
     time.sleep(3600)
 
-module, names = sys.argv[2].split(":")
-*holders, name = names.split(".")
-holder = importlib.import_module(module)
-for one in holders:
-    holder = getattr(holder, one)
-setattr(holder, name, hang)
+holder, _, name = sys.argv[2].rpartition(".")
+setattr(pkgutil.resolve_name(holder), name, hang)
 from urdf_usd.cli.main import main
 main(sys.argv[3:])
 """
-_EXPANDING = "xacro:process_doc"
+_EXPANDING = "xacro.process_doc"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -102,7 +98,7 @@ _EXPANDING = "xacro:process_doc"
 @pytest.mark.parametrize(
     ("hangs", "command"),
     [
-        ("urdf_usd.converter.conversion:_move_into_place", "convert r.urdf out"),
+        ("urdf_usd.converter.conversion._move_into_place", "convert r.urdf out"),
         (_EXPANDING, "convert r.xacro out"),
         ("urdf_usd.conformance.execution.worker:_Worker.begin", "export r.usda new.urdf"),
         (_EXPANDING, "inspect r.xacro"),

@@ -8,37 +8,19 @@ import sys
 
 import pytest
 
+from tests.robots import ROBOT
 from urdf_usd.converter import convert
 
-# A mass that is exact in float32, and a joint with all attributes.
-ARM = """<robot name="arm">
-<link name="base"><inertial><origin xyz="0.1 -0.2 0.3"/><mass value="2.5"/>
-<inertia ixx="0.02" iyy="0.03" izz="0.04" ixy="0.001" ixz="0" iyz="-0.002"/></inertial>
-</link>
-<link name="tip"><inertial><origin xyz="0 0.05 0"/><mass value="0.75"/>
-<inertia ixx="0.002" iyy="0.001" izz="0.0025" ixy="0" ixz="0" iyz="0"/></inertial>
-</link>
-<joint name="elbow" type="revolute"><parent link="base"/><child link="tip"/>
-<origin xyz="0.3 0.1 -0.2" rpy="0.4 -0.5 0.6"/><axis xyz="0.6 0 0.8"/>
-<limit lower="-0.7" upper="1.1" effort="9" velocity="3"/></joint></robot>"""
-OTHER = ARM.replace('"2.5"', '"3.5"').replace('"arm"', '"other"')
+OTHER = ROBOT.replace('mass value="2"', 'mass value="3"').replace('"arm"', '"other"')
 FLAGS = ("-p", "no:cacheprovider", "-p", "no:benchmark")
 # Sessions without the plugin's options import none of these.
-HEAVY = (
-    "numpy",
-    "pxr",
-    "mujoco",
-    "pybullet",
-    "msgspec",
-    "lxml",
-    "urdf_usd.conformance.execution.run",
-)
+HEAVY = {"lxml", "msgspec", "mujoco", "numpy", "pxr", "urdf_usd.conformance.execution.run"}
 
 
 @pytest.fixture
 def project(pytester: pytest.Pytester) -> pytest.Pytester:
     robots = pytester.mkdir("robots")
-    (robots / "arm.urdf").write_text(ARM)
+    (robots / "arm.urdf").write_text(ROBOT)
     (robots / "other.urdf").write_text(OTHER)
     return pytester
 
@@ -158,8 +140,8 @@ def test_fixture_checks_robots(project: pytest.Pytester) -> None:
             "*gone.stl*",
             "*AssertionError: * fails: *",
             "*[[]mass.link.mass]*",
-            "*expected (URDF): 2.5 kg*",
-            "*actual (USD):    3.5 kg*",
+            "*expected (URDF): 2 kg*",
+            "*actual (USD):    3 kg*",
             "*Fault: USD: *",
             "*Remedy: in the USD, check physics:mass*",
         ]
@@ -173,7 +155,7 @@ def test_plugin_imports_nothing_unless_used(project: pytest.Pytester) -> None:
         import sys
 
         def test_nothing_is_loaded():
-            assert not [name for name in {HEAVY!r} if name in sys.modules]
+            assert not {HEAVY!r}.intersection(sys.modules)
         """
     )
     # Other plugins of this environment may import anything.
