@@ -14,11 +14,14 @@ from urdf_usd.reports.records.results import StoredRun, StoredRunError, read_run
 
 
 def _robot(
-    verdict: r.Verdict, grade: r.Grade = r.Grade.EXACT, worst: float | None = None, **fields: object
+    verdict: r.Verdict,
+    grade: r.Grade = r.Grade.EXACT,
+    worst: float | None = None,
+    case: r.CaseRecord | None = None,
 ) -> r.RobotRecord:
     check = structs.replace(samples.mass(grade), worst=worst, bound=5e-8, differences=())
     checks = () if worst is None else (check,)
-    return samples.robot(verdict, checks=checks, engines=(), reason="", **fields)
+    return samples.robot(verdict, checks=checks, engines=(), reason="", case=case)
 
 
 def _run(*robots: r.RobotRecord, base: str = "auto") -> StoredRun:
