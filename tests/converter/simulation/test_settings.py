@@ -14,12 +14,7 @@ import jsonschema
 import pytest
 from msgspec import json, structs
 
-from tests.converter.simulation.robots import (
-    hinge_inertia,
-    write_described,
-    write_description,
-    write_urdf,
-)
+from tests.converter.simulation.robots import write_described, write_description, write_urdf
 from tests.stored_cases import OPTIONS, Case, check_outcomes, write_files
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic
 from urdf_usd.converter.simulation.resolution import Simulation, resolve
@@ -66,7 +61,7 @@ def test_settings_are_as_stored(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("slide", [0.0, 0.3])
 def test_natural_frequency_becomes_gains_at_the_initial_pose(tmp_path: Path, slide: float) -> None:
-    """With I = inertia and armature: k = I w^2, d = 2 z I w."""
+    """With I = inertia about the hinge and armature: k = I w^2, d = 2 z I w."""
     text = f"""\
 [[joints]]
 match = "hinge"
@@ -79,7 +74,10 @@ slide = {slide}
 
     (drive,) = _resolved(write_description(tmp_path, text))[0].drives
 
-    inertia = hinge_inertia(slide) + 0.07
+    arm = 0.03 + 2 * 0.3**2
+    tool = 0.003 + 0.5 * (0.6 + slide) ** 2
+    finger = 0.004 + 0.25 * (0.1**2 + (0.6 - 2 * slide + 0.05) ** 2)
+    inertia = arm + tool + finger + 0.07
     rate = 2 * math.pi * 2.5
     assert drive.stiffness == pytest.approx(inertia * rate**2, rel=1e-12)
     assert drive.damping == pytest.approx(2 * 0.6 * inertia * rate, rel=1e-12)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -18,8 +17,6 @@ import numpy as np
 import pytest
 from pxr import Sdf
 
-from tests.converter.simulation.robots import write_urdf
-from tests.converter.usd.whole_robot import write_whole_robot
 from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.options import ColliderRule, ColliderRules, MaterialNetworks
 from urdf_usd.converter.robot.model import BaseOption
@@ -27,7 +24,6 @@ from urdf_usd.converter.simulation.settings import load_settings, with_settings
 
 _DATA = Path(__file__).parents[2] / "data/assets"
 _METADATA = (("robot_type", "Manipulator"), ("asset_license", "MIT"), ("author", "a"))
-_MADE: dict[str, Callable[[Path], Path]] = {"whole": write_whole_robot, "two": write_urdf}
 
 
 def _colliders(*rules: str) -> ColliderRules:
@@ -77,17 +73,18 @@ _CASES = {
     # Materials of the URDF and of mesh files; textures of equal names, damaged, absent, and
     # on surfaces without texture coordinates; images in glTF; colours of corners.
     "looks": "default openpbr",
+    # Everywhere attributes, elements and text that are not URDF.
+    "beyond": "default",
 }
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])")
 
 
 def _layers(folder: Path, robot: str, options: str) -> dict[str, str]:
     """Return the diagnostics, the text of all layers, and the names of other files."""
-    urdf = _MADE[robot](folder) if robot in _MADE else _DATA / f"{robot}.urdf"
     chosen = _OPTIONS[options]
     if robot == "two":
         chosen = with_settings(chosen, load_settings(_DATA / "two.toml"))
-    conversion = convert(urdf, folder / options, chosen)
+    conversion = convert(_DATA / f"{robot}.urdf", folder / options, chosen)
     root = conversion.root_layer
     notes = (
         f"{note.location.line if note.location else 0} {note.rule} {note.message}\n"
