@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
+from msgspec import structs
+from pxr import Usd, UsdUtils, UsdValidation
 
 from tests.converter.strategies import any_scale
 from tests.converter.usd.authored import asset_options
@@ -29,42 +30,10 @@ from urdf_usd.converter.usd.writer.layouts import write_asset
 _SINGLE = 3e-6
 
 
-def _exported(
-    robot: m.Robot,
-    nesting: BodyNesting,
-    base: m.BaseOption,
-    profile: Profile,
-    *,
-    merge: bool,
-) -> m.Robot:
-    tree = build_tree(robot)
-    body_assignment = assign_bodies(tree, base, merge_fixed=merge)
-    with tempfile.TemporaryDirectory() as folder:
-        write_asset(robot, tree, body_assignment, Path(folder), asset_options(nesting, profile))
-        urdf = Path(folder, "again.urdf")
-        urdf.write_bytes(write(read_usd(Path(folder, asset_name(robot))).robot))
-        return parse(urdf).robot
-
-
-def _size(robot: m.Robot) -> float:
-    rest = rest_transforms(build_tree(robot))
-    return max(float(np.abs(place[:3, 3]).max()) for place in rest.values()) or 1.0
-
-
-def _axis(kind: m.JointKind) -> m.Vec3 | tuple[()]:
-    return () if isinstance(kind, m.Fixed | m.Floating | m.Generic | m.Spherical) else kind.axis
-
-
-def _limits(kind: m.JointKind) -> tuple[float, float]:
-    if isinstance(kind, m.Revolute | m.Prismatic):
-        return kind.range.lower, kind.range.upper
-    return -np.inf, np.inf
-
-
-def _tensor(inertial: m.Inertial) -> NDArray[np.float64]:
+def _values(inertial: m.Inertial) -> tuple[float, np.ndarray, np.ndarray]:
     turn = rotation_from_quat_wxyz(inertial.origin.quat_wxyz)
-    tensor: NDArray[np.float64] = turn @ inertia_tensor(inertial.inertia) @ turn.T
-    return tensor
+    tensor = turn @ inertia_tensor(inertial.inertia) @ turn.T
+    return inertial.mass, np.array(inertial.origin.position), tensor
 
 
 def _assert_same_inertial(one: m.Inertial | None, other: m.Inertial | None) -> None:
@@ -72,65 +41,90 @@ def _assert_same_inertial(one: m.Inertial | None, other: m.Inertial | None) -> N
     if one is None or other is None:
         assert one is other
         return
-    assert other.mass == pytest.approx(one.mass, rel=_SINGLE)
-    place = np.array(one.origin.position)
-    slack = _SINGLE * float(np.linalg.norm(place)) + 1e-36
-    assert other.origin.position == pytest.approx(one.origin.position, abs=slack)
-    expected = _tensor(one)
-    slack = _SINGLE * float(np.abs(expected).max())
-    np.testing.assert_allclose(_tensor(other), expected, atol=slack, rtol=0)
+    for expected, actual in zip(_values(one), _values(other), strict=True):
+        slack = _SINGLE * float(np.linalg.norm(expected)) + 1e-36
+        np.testing.assert_allclose(actual, expected, atol=slack, rtol=0)
 
 
-# REP 158 forbids tensors, so that links within a body lose theirs.
-_KEEPING = tuple(profile for profile in Profile if profile is not Profile.ROS)
+def _numbers(kind: m.JointKind) -> tuple[m.Vec3, tuple[float, float]]:
+    """Return axis and limits, also of joints that have none."""
+    bounds = getattr(kind, "range", m.UNLIMITED)
+    return getattr(kind, "axis", (0.0, 0.0, 0.0)), (bounds.lower, bounds.upper)
+
+
+def _without_shapes(robot: m.Robot) -> m.Robot:
+    links = tuple(structs.replace(link, visuals=(), collisions=()) for link in robot.links)
+    return structs.replace(robot, links=links)
 
 
 @given(
     any_scale(),
     st.sampled_from(BodyNesting),
     st.sampled_from(m.BaseOption),
-    st.sampled_from(_KEEPING),
+    st.sampled_from(Profile),
     st.booleans(),
 )
 def test_robot_is_equal_after_urdf_usd_urdf(
-    robot: m.Robot,
-    nesting: BodyNesting,
-    base: m.BaseOption,
-    profile: Profile,
-    merge: bool,
+    robot: m.Robot, nesting: BodyNesting, base: m.BaseOption, profile: Profile, merge: bool
 ) -> None:
-    # Names exactly, numbers to float32, masses link by link.
-    again = _exported(robot, nesting, base, profile, merge=merge)
+    # Names exactly, numbers to float32, masses link by link; the asset is valid.
+    tree = build_tree(robot)
+    with tempfile.TemporaryDirectory() as folder:
+        usd, urdf = Path(folder, asset_name(robot)), Path(folder, "again.urdf")
+        bodies = assign_bodies(tree, base, merge_fixed=merge)
+        write_asset(robot, tree, bodies, Path(folder), asset_options(nesting, profile))
+        validators = UsdValidation.ValidationRegistry().GetOrLoadAllValidators()
+        errors = UsdValidation.ValidationContext(validators).Validate(Usd.Stage.Open(str(usd)))
+        layers, _, unresolved = UsdUtils.ComputeAllDependencies(str(usd))
+        reading, bare = (read_usd(usd, shapes=shapes).robot for shapes in (True, False))
+        urdf.write_bytes(write(reading))
+        again = parse(urdf).robot
 
+    assert [f"{e.GetName()}: {e.GetMessage()}" for e in errors] == []
+    assert unresolved == []
+    assert all(layer.realPath.startswith(folder) for layer in layers)
+    assert _without_shapes(bare) == _without_shapes(reading)
     assert again.name == robot.name
+    rest, rest_again = (rest_transforms(build_tree(one)) for one in (robot, again))
+    size = max(float(np.abs(place[:3, 3]).max()) for place in rest.values()) or 1.0
     links = {link.name: link for link in again.links}
-    added = set(links) - {link.name for link in robot.links}
-    if base is m.BaseOption.FIXED:
-        # A fixed base gets a world link, unless the robot has one.
-        added -= {"world", "world_"}
-    assert not added
+    # A fixed base gets a world link, unless the robot has one.
+    added = {"world", "world_"} if base is m.BaseOption.FIXED else set()
+    assert set(links) - added <= {link.name for link in robot.links}
     for link in robot.links:
-        _assert_same_inertial(link.inertial, links[link.name].inertial)
-        assert len(links[link.name].shapes) == len(link.shapes)
+        # REP 158 forbids tensors, so that links within a body lose theirs.
+        if profile is not Profile.ROS:
+            _assert_same_inertial(link.inertial, links[link.name].inertial)
+        for shape, found in zip(link.shapes, links[link.name].shapes, strict=True):
+            assert type(found.geometry) is type(shape.geometry)
+            far = 1e-12 * float(np.abs(shape.origin.position).max())
+            assert found.origin.position == pytest.approx(shape.origin.position, abs=far)
+            aligned = abs(np.dot(found.origin.quat_wxyz, shape.origin.quat_wxyz))
+            assert aligned == pytest.approx(1.0, abs=1e-12)
+        # Smaller values are zero in float32.
+        relative = np.linalg.inv(rest_again[tree.root]) @ rest_again[link.name]
+        np.testing.assert_allclose(
+            relative[:3, 3], rest[link.name][:3, 3], atol=_SINGLE * size + 1e-36, rtol=0
+        )
+        np.testing.assert_allclose(relative[:3, :3], rest[link.name][:3, :3], atol=_SINGLE)
     joints = {joint.name: joint for joint in again.joints}
     for joint in robot.joints:
-        found = joints[joint.name]
-        assert (found.parent, found.child) == (joint.parent, joint.child)
-        alike = {m.Revolute, m.Continuous}
-        assert type(found.kind) is type(joint.kind) or (
-            {type(found.kind), type(joint.kind)} <= alike
-        )
-        assert _axis(found.kind) == pytest.approx(_axis(joint.kind), abs=1e-6)
-        assert _limits(found.kind) == pytest.approx(_limits(joint.kind), rel=_SINGLE, abs=1e-36)
-        assert (found.effort, found.velocity) == (joint.effort, joint.velocity)
-        assert found.dynamics == joint.dynamics
-        assert found.mimic == joint.mimic
-    rest, rest_again = (rest_transforms(build_tree(one)) for one in (robot, again))
-    root = build_tree(robot).root
-    # Smaller values are zero in float32.
-    reach = _SINGLE * _size(robot) + 1e-36
-    for link in robot.links:
-        relative = np.linalg.inv(rest_again[root]) @ rest_again[link.name]
-        place = rest[link.name]
-        np.testing.assert_allclose(relative[:3, 3], place[:3, 3], atol=reach, rtol=0)
-        np.testing.assert_allclose(relative[:3, :3], place[:3, :3], atol=_SINGLE)
+        same = joints[joint.name]
+        for field in ("parent", "child", "effort", "velocity", "dynamics", "mimic"):
+            assert getattr(same, field) == getattr(joint, field)
+        kinds = {type(same.kind), type(joint.kind)}
+        assert len(kinds) == 1 or kinds == {m.Revolute, m.Continuous}
+        (axis, limits), (axis_again, limits_again) = map(_numbers, (joint.kind, same.kind))
+        assert axis_again == pytest.approx(axis, abs=1e-6)
+        assert limits_again == pytest.approx(limits, rel=_SINGLE, abs=1e-36)
+
+
+@pytest.mark.parametrize("name", ["nan", "inf", "-Infinity", "1e999"])
+def test_numeric_names_are_read_back(tmp_path: Path, name: str) -> None:
+    robot = m.Robot("robot", (m.Link(name),), ())
+    tree = build_tree(robot)
+    write_asset(robot, tree, assign_bodies(tree), tmp_path)
+
+    (link,) = read_usd(tmp_path / asset_name(robot)).robot.links
+
+    assert link.name == name
