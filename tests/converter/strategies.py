@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -145,3 +147,24 @@ def _mimics(joints: list[m.Joint], kind: m.JointKind) -> st.SearchStrategy[m.Mim
     return st.none() | st.builds(
         m.Mimic, st.sampled_from(leaders), st.floats(-3, 3), st.floats(-1, 1)
     )
+
+
+def customs(
+    names: Sequence[str], texts: st.SearchStrategy[str], *within: tuple[str, ...]
+) -> st.SearchStrategy[m.Custom]:
+    """Draw attributes and elements that are not URDF, also of elements inside the owner."""
+    tags, paths = st.sampled_from(names), st.sampled_from([(), *within])
+    attributes = st.dictionaries(tags, texts, max_size=2).map(lambda found: tuple(found.items()))
+    plain = (tags, attributes, texts.map(str.strip))
+    element = st.recursive(
+        st.builds(m.XmlElement, *plain),
+        lambda inner: st.builds(m.XmlElement, *plain, st.lists(inner, max_size=3).map(tuple)),
+        max_leaves=4,
+    )
+    owned = st.dictionaries(st.tuples(tags, paths), texts, max_size=3).map(
+        lambda found: tuple(
+            m.CustomAttribute(tag, text, path) for (tag, path), text in found.items()
+        )
+    )
+    elements = st.lists(st.builds(m.CustomElement, element, paths), max_size=3).map(tuple)
+    return st.builds(m.Custom, owned, elements)

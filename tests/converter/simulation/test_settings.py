@@ -17,8 +17,22 @@ from msgspec import json, structs
 from tests.converter.simulation.robots import write_described, write_description, write_urdf
 from tests.stored_cases import OPTIONS, Case, check_outcomes, write_files
 from urdf_usd.converter.diagnostics import ConversionError, Diagnostic
+from urdf_usd.converter.options import (
+    BodyNesting,
+    ColliderKind,
+    ColliderRule,
+    ColliderRules,
+    ConvertOptions,
+    Profile,
+)
+from urdf_usd.converter.robot.model import Base
 from urdf_usd.converter.simulation.resolution import Simulation, resolve
-from urdf_usd.converter.simulation.settings import SettingsTables, load_settings, schema
+from urdf_usd.converter.simulation.settings import (
+    SettingsTables,
+    load_settings,
+    schema,
+    with_settings,
+)
 from urdf_usd.converter.urdf.parse import parse
 
 _STORED = Path(__file__).with_name("settings.txt")
@@ -126,3 +140,20 @@ def test_every_key_is_read_and_in_the_json_schema(tmp_path: Path) -> None:
 def test_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConversionError, match=r"absent\.toml cannot be read"):
         load_settings(tmp_path / "absent.toml")
+
+
+def test_description_chooses_base_and_profile(tmp_path: Path) -> None:
+    """Options other than the defaults override it."""
+    text = 'base = "floating"\nprofile = "physx"\ncolliders = { default = "hull" }'
+    description = load_settings(write_description(tmp_path, text))
+
+    found = with_settings(ConvertOptions(), description)
+    rules = ColliderRules((ColliderRule.parse("wheel*=mesh"),))
+    own = with_settings(ConvertOptions(profile=Profile.ROS, colliders=rules), description)
+
+    assert (found.base.value, found.profile) == (Base.FLOATING.value, Profile.PHYSX)
+    assert own.profile is Profile.ROS
+    kinds = [own.colliders.kind_of(link) for link in ("wheel_left", "arm")]
+    assert kinds == [ColliderKind.MESH, ColliderKind.HULL]
+    with pytest.raises(ConversionError, match=r"robot\.toml:2:1: .*nested"):
+        with_settings(ConvertOptions(bodies=BodyNesting.NESTED), description)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from lxml import etree
 from msgspec import structs
 from scipy.spatial.transform import Rotation
 
-from tests.converter.strategies import robots
+from tests.converter.strategies import customs, robots
 from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot.spatial import quat_wxyz_from_rpy
 from urdf_usd.converter.urdf.parse import parse
@@ -180,30 +181,7 @@ def test_lowest_sufficient_version_is_written() -> None:
 
 
 _WORDS = st.text(st.characters(exclude_categories=("C", "Z")) | st.just(" "))
-_STRIPPED = _WORDS.map(str.strip)
-_TAGS = st.sampled_from(["foo", "x:y", "a-b", "\u00e9", "_1", "gazebo", "Box"])
-_GIVEN = st.dictionaries(_TAGS, _WORDS, max_size=2).map(lambda d: tuple(d.items()))
-_ELEMENT = st.recursive(
-    st.builds(m.XmlElement, _TAGS, _GIVEN, _STRIPPED),
-    lambda inner: st.builds(
-        m.XmlElement, _TAGS, _GIVEN, _STRIPPED, st.lists(inner, max_size=2).map(tuple)
-    ),
-    max_leaves=3,
-)
-
-
-def _customs(*within: tuple[str, ...]) -> st.SearchStrategy[m.Custom]:
-    places = st.sampled_from([(), *within])
-    attributes = st.dictionaries(st.tuples(_TAGS, places), _WORDS, max_size=3)
-    return st.builds(
-        m.Custom,
-        attributes.map(
-            lambda found: tuple(
-                m.CustomAttribute(name, text, place) for (name, place), text in found.items()
-            )
-        ),
-        st.lists(st.builds(m.CustomElement, _ELEMENT, places), max_size=3).map(tuple),
-    )
+_customs = partial(customs, ["foo", "x:y", "a-b", "\u00e9", "_1", "gazebo", "Box"], _WORDS)
 
 
 @given(

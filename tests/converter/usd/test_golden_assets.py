@@ -18,7 +18,7 @@ import pytest
 from pxr import Sdf
 
 from urdf_usd.converter import ConvertOptions, Profile, convert
-from urdf_usd.converter.options import ColliderRule, ColliderRules, MaterialNetworks
+from urdf_usd.converter.options import ColliderRule, ColliderRules, Layout, MaterialNetworks
 from urdf_usd.converter.robot.model import BaseOption
 from urdf_usd.converter.simulation.settings import load_settings, with_settings
 
@@ -53,11 +53,13 @@ _OPTIONS = {
     "plain-isaac": ConvertOptions(profile=Profile.ISAAC),
     "floating-isaac": ConvertOptions(profile=Profile.ISAAC, base=BaseOption.FLOATING),
     "isaac": ConvertOptions(profile=Profile.ISAAC, metadata=_METADATA[:2], base=BaseOption.FIXED),
+    "single": ConvertOptions(layout=Layout.SINGLE),
+    "usdz": ConvertOptions(layout=Layout.USDZ),
 }
 # All profiles of robots with all features; others for what is special about them.
 _EVERY = "default fixed variants usdphysics physx ros simready runnables isaac"
 _CASES = {
-    "whole": _EVERY,
+    "whole": f"{_EVERY} single usdz",
     "joints": _EVERY,
     "two": _EVERY,
     # Absent, zero, negative and extreme numbers; equal limits; couplings of all types.
@@ -68,6 +70,8 @@ _CASES = {
     "drone": "default plain-isaac",
     # Colliders of several groups, mirrored and concave; vertex colours; sizes beyond float32.
     "shapes": "default ros",
+    # Equal files have one prim; files that refer to others only within one folder.
+    "copies": "default",
     "merged": "default merged ros-merged",
     "colliders": "default hulls rules no-colliders primitives triangles plain-triangles",
     # Materials of the URDF and of mesh files; textures of equal names, damaged, absent, and

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -57,3 +59,20 @@ def test_loops_and_long_chains_of_couplings_terminate() -> None:
 
     assert set(_couplings((one, two))) == {"one", "two"}
     assert _couplings((Joint("0", "a", "b", TURN), *rest))["5000"] == ("0", 2500.0, 1.0)
+
+
+_SCRIPT = """
+import sys
+from urdf_usd.converter import convert
+convert(sys.argv[1], sys.argv[2])
+from pxr import Usd
+assert Usd.SchemaRegistry().FindAppliedAPIPrimDefinition("NewtonMimicAPI")
+"""
+
+
+def test_newton_schemas_are_registered_after_a_conversion(tmp_path: Path) -> None:
+    """OpenUSD discovers schemas once per process."""
+    urdf = tmp_path / "robot.urdf"
+    urdf.write_text('<robot name="r"><link name="a"/></robot>')
+
+    subprocess.run([sys.executable, "-c", _SCRIPT, str(urdf), str(tmp_path / "usd")], check=True)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 from pxr import Usd, UsdPhysics, UsdValidation
 
+from tests.converter.strategies import customs
 from urdf_usd.conformance.export.links import read_custom
 from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot.bodies import assign_bodies
@@ -102,31 +103,10 @@ def test_links_and_shapes_keep_their_names_before_elements(tmp_path: Path) -> No
     }
 
 
-_NAMES = st.sampled_from(
-    ["a", "b", "x:y", "a-b", "a_b", "1", "link", "visibility", "text", "é", "urdf:text"]
-)
-_TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")))
-_ATTRIBUTES = st.dictionaries(_NAMES, _TEXTS, max_size=3).map(lambda found: tuple(found.items()))
-_ELEMENTS = st.recursive(
-    st.builds(m.XmlElement, _NAMES, _ATTRIBUTES, _TEXTS),
-    lambda inner: st.builds(
-        m.XmlElement,
-        _NAMES,
-        _ATTRIBUTES,
-        _TEXTS,
-        st.lists(inner, max_size=3).map(tuple),
-    ),
-    max_leaves=4,
-)
-_WITHIN = st.sampled_from([(), ("limit",), ("geometry", "mesh"), ("inertial", "mass")])
-_CUSTOM = st.builds(
-    m.Custom,
-    st.dictionaries(st.tuples(_NAMES, _WITHIN), _TEXTS, max_size=3).map(
-        lambda found: tuple(
-            m.CustomAttribute(name, text, within) for (name, within), text in found.items()
-        )
-    ),
-    st.lists(st.builds(m.CustomElement, _ELEMENTS, _WITHIN), max_size=3).map(tuple),
+_CUSTOM = customs(
+    ["a", "b", "x:y", "a-b", "a_b", "1", "link", "visibility", "text", "é", "urdf:text"],
+    st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs"))),
+    *(("limit",), ("geometry", "mesh"), ("inertial", "mass")),
 )
 
 

@@ -1,4 +1,4 @@
-"""Bindings, textures and shader inputs of converted materials."""
+"""Images of converted materials, and files outside of the folders of a mesh."""
 
 from __future__ import annotations
 
@@ -9,96 +9,76 @@ import pytest
 from PIL import Image
 
 from tests.converter.meshes.gltf_files import triangle
-from tests.converter.usd.textured_meshes import (
-    parted,
-    png,
-    robot,
-    rules,
-    surface,
-    visual,
-)
+from tests.converter.usd.textured_meshes import png, robot, surface, visual
 from urdf_usd.conformance.engines.mesh_materials import image_digest
 
-# The sRGB values 0.5 and 0.25 in linear light (IEC 61966-2-1).
-HALF, QUARTER = 0.21404114, 0.05087609
+# Two triangles and a quadrilateral; every corner has a texture coordinate.
+_PLAIN = Path(__file__).parents[4] / "data/assets/plain.obj"
 
 
-TEXTURED = '<material name="t"><color rgba="0.5 0.25 0 1"/><texture filename="{}"/></material>'
+def _written(image: Path) -> tuple[list[str], Path]:
+    """Convert a robot with an image; return the rules that are reported, and the new file."""
+    material = f'<material name="t"><texture filename="{image}"/></material>'
+    conversion, _ = robot(image.parent, visual(str(_PLAIN), material))
+    rules = [diagnostic.rule for diagnostic in conversion.diagnostics]
+    return rules, image.parent / "asset/payload/Textures/skin.png"
 
 
 @pytest.mark.parametrize("form", ["GIF", "TIFF", "BMP", "TGA"])
 def test_other_images_are_written_as_png_with_equal_pixels(form: str, tmp_path: Path) -> None:
     """Without metadata, so that bytes depend on the pixels alone."""
-    parted(tmp_path, "", "", "", "")
     pixels = np.arange(36, dtype=np.uint8).reshape(4, 3, 3) * 7
     Image.fromarray(pixels).save(tmp_path / "skin.x", form)
 
-    conversion, _ = robot(tmp_path, visual("part.obj", TEXTURED.format("skin.x")))
+    rules, written = _written(tmp_path / "skin.x")
 
-    assert "texture-dropped" not in rules(conversion)
-    written = tmp_path / "asset/payload/Textures/skin.png"
+    assert "texture-dropped" not in rules
     with Image.open(written, formats=["PNG"]) as image:
         np.testing.assert_array_equal(np.asarray(image), pixels)
         assert not image.info
 
 
-@pytest.mark.parametrize("order", ["<", ">"])
-def test_image_of_16_bits_keeps_them(order: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("order", "mode"), [("<", "I;16"), (">", "I;16B")])
+def test_image_of_16_bits_keeps_them(order: str, mode: str, tmp_path: Path) -> None:
     """In TIFF of either order of bytes."""
-    parted(tmp_path, "", "", "", "")
     grey = np.arange(12, dtype=np.uint16).reshape(3, 4) * 5000
-    mode = {"<": "I;16", ">": "I;16B"}[order]
-    data = grey.astype(f"{order}u2").tobytes()
-    Image.frombytes(mode, (4, 3), data).save(tmp_path / "skin.tif")
+    source = tmp_path / "skin.tif"
+    Image.frombytes(mode, (4, 3), grey.astype(f"{order}u2").tobytes()).save(source)
 
-    robot(tmp_path, visual("part.obj", TEXTURED.format("skin.tif")))
+    _, written = _written(source)
 
-    written = tmp_path / "asset/payload/Textures/skin.png"
     with Image.open(written) as image:
         np.testing.assert_array_equal(np.asarray(image), grey)
-    source = (tmp_path / "skin.tif").read_bytes()
-    assert image_digest(source) == image_digest(written.read_bytes()) is not None
+    assert image_digest(source.read_bytes()) == image_digest(written.read_bytes()) is not None
 
 
 def test_image_with_too_many_pixels_is_dropped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A small file may become an image that fills the memory."""
-    parted(tmp_path, "", "", "", "")
     Image.new("RGB", (40, 40)).save(tmp_path / "skin.gif")
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1500)
 
-    conversion, _ = robot(tmp_path, visual("part.obj", TEXTURED.format("skin.gif")))
-
-    assert "texture-dropped" in rules(conversion)
+    assert "texture-dropped" in _written(tmp_path / "skin.gif")[0]
 
 
-def test_texture_of_a_mesh_is_found_relative_to_the_mesh(tmp_path: Path) -> None:
-    """Also outside the folders of the mesh, which is reported."""
-    package = tmp_path / "package"
-    package.mkdir()
-    (package / "package.xml").write_text("<package><name>p</name></package>")
-    parted(package, "newmtl m\nmap_Kd ../skin.png\n", "m", "m", "m")
-    (tmp_path / "skin.png").write_bytes(png(7))
-
-    conversion, stage = robot(package, visual("part.obj"))
-
-    assert [d.message for d in conversion.diagnostics if d.rule == "file-outside"] == [
-        f"{package}/../skin.png lies outside the folders of its mesh; it is used"
-    ]
-    assert (package / "asset/payload/Textures/skin.png").read_bytes() == png(7)
-    assert surface(stage.GetPrimAtPath("/r/Geometry/a/visual")).GetInput("diffuseColor")
-
-
-def test_gltf_buffer_outside_the_package_is_reported(tmp_path: Path) -> None:
+def test_files_of_meshes_outside_of_their_package_are_used_and_reported(tmp_path: Path) -> None:
     """The file may be of unknown origin and refer to any other file."""
     package = tmp_path / "package"
     package.mkdir()
     (package / "package.xml").write_text("<package><name>p</name></package>")
+    surface_text = _PLAIN.read_text().replace("mtllib plain.mtl", "mtllib part.mtl\nusemtl m")
+    (package / "part.obj").write_text(surface_text)
+    (package / "part.mtl").write_text("newmtl m\nmap_Kd ../skin.png\n")
+    (tmp_path / "skin.png").write_bytes(png(7))
     document = triangle()
     (package / "part.gltf").write_bytes(document.text("../numbers.bin"))
     (tmp_path / "numbers.bin").write_bytes(document.content)
 
-    conversion, _ = robot(package, visual("part.gltf"))
+    conversion, stage = robot(package, visual("part.obj") + visual("part.gltf"))
 
-    assert rules(conversion) == ["robot-static", "file-outside"]
+    outside = [d.message for d in conversion.diagnostics if d.rule == "file-outside"]
+    end = "lies outside the folders of its mesh; it is used"
+    assert sorted(outside) == [f"{package}/../{name} {end}" for name in ("numbers.bin", "skin.png")]
+    assert (package / "asset/payload/Textures/skin.png").read_bytes() == png(7)
+    assert surface(stage.GetPrimAtPath("/r/Geometry/a/visual")).GetInput("diffuseColor")
