@@ -8,19 +8,26 @@ from __future__ import annotations
 import json
 import locale
 import os
+import tempfile
 from pathlib import Path
+from random import Random
 from typing import Any
 
+import pybullet_data
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import etree
 from msgspec import Struct, structs
 
-from tests.converter.urdf.conftest import Read
 from tests.stored_cases import OPTIONS, Case, check_outcomes, write_files
 from urdf_usd.converter.diagnostics import Diagnostic, SourceError
-from urdf_usd.converter.robot.model import MeshFile
-from urdf_usd.converter.urdf.parse import parse
+from urdf_usd.converter.robot.model import Robot
+from urdf_usd.converter.urdf.parse import Parsed, parse
 from urdf_usd.converter.urdf.xacro import expand
 
+_OBLIQUE = Path(__file__).parents[2] / "data/urdf/oblique.urdf"
+_BULLET = Path(pybullet_data.getDataPath())
 # Xacro files must not read the first.
 _VARIABLES = {"ROBOT_TEST_VARIABLE": "hunter2", "ROS_DISTRO": "jazzy"}
 
@@ -74,35 +81,6 @@ def test_small_files_are_read_as_stored(
     check_outcomes(Path(__file__).with_name(f"{stored}.txt"), _outcome, tmp_path)
 
 
-# What depends on more than the text
-
-
-def test_rotations_are_about_fixed_axes(read_link: Read) -> None:
-    angle = "1.5707963267948966"
-    link = read_link(
-        f'<inertial><origin rpy="{angle} 0 {angle}"/><mass value="5"/></inertial>'
-    ).robot.links[0]
-
-    assert link.inertial
-    assert link.inertial.origin.quat_wxyz == pytest.approx((0.5, 0.5, 0.5, 0.5), abs=1e-15)
-
-
-def test_files_next_to_the_urdf_are_found(read_link: Read, tmp_path: Path) -> None:
-    for name in ("m.stl", "t.png"):
-        (tmp_path / name).touch()
-
-    parsed = read_link(
-        '<visual><geometry><mesh filename="m.stl"/></geometry><material name="m">'
-        '<texture filename="t.png"/></material></visual>'
-    )
-
-    (visual,) = parsed.robot.links[0].visuals
-    assert parsed.diagnostics == ()
-    assert visual.geometry == MeshFile("m.stl", str(tmp_path / "m.stl"))
-    assert visual.material
-    assert visual.material.texture_path == str(tmp_path / "t.png")
-
-
 @pytest.mark.parametrize(
     ("name", "rule"),
     [
@@ -151,16 +129,22 @@ def test_tree_below_a_root_option_is_read_alone(tmp_path: Path) -> None:
             parse(file, root=root)
 
 
-def test_robots_that_differ_only_in_custom_data_are_equal(read: Read) -> None:
-    one = read('<robot name="r"><link name="a"/></robot>').robot
-    two = read('<robot name="r" x="1"><link name="a"><y/></link></robot>').robot
+def _read(folder: Path, inside: str) -> Parsed:
+    file = folder / "robot.urdf"
+    file.write_text(f'<robot name="r"{inside}</robot>', encoding="utf-8")
+    return parse(file)
+
+
+def test_robots_that_differ_only_in_custom_data_are_equal(tmp_path: Path) -> None:
+    one = _read(tmp_path, '><link name="a"/>').robot
+    two = _read(tmp_path, ' x="1"><link name="a"><y/></link>').robot
 
     assert one == two
     assert bool(two.custom)
     assert not one.custom
 
 
-def test_locale_with_decimal_comma_has_no_effect(read_link: Read) -> None:
+def test_locale_with_decimal_comma_has_no_effect(tmp_path: Path) -> None:
     previous = locale.setlocale(locale.LC_NUMERIC)
     for name in ("de_DE.UTF-8", "fr_FR.UTF-8"):
         try:
@@ -169,8 +153,118 @@ def test_locale_with_decimal_comma_has_no_effect(read_link: Read) -> None:
             continue
         break
     try:
-        link = read_link('<inertial><mass value="1.5"/></inertial>').robot.links[0]
+        inertial = '<inertial><mass value="1.5"/></inertial>'
+        link = _read(tmp_path, f'><link name="a">{inertial}</link>').robot.links[0]
     finally:
         locale.setlocale(locale.LC_NUMERIC, previous)
 
     assert link.mass == 1.5
+
+
+def test_reported_path_is_the_given_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(_OBLIQUE.parent)
+
+    location = parse(_OBLIQUE.name).robot.links[0].location
+
+    assert str(location) == "oblique.urdf:5:3"
+
+
+@pytest.mark.parametrize(
+    ("name", "rules"),
+    [
+        ("biped/biped2d_pybullet.urdf", {"xml-declaration": 1}),
+        ("differential/diff_ring.urdf", {"xml-declaration": 1}),
+        ("humanoid/humanoid.urdf", {"xml-outside": 1}),
+        ("husky/husky.urdf", {"xacro-in-urdf": 1, "number-invalid": 0}),
+        ("quadruped/microtaur/microtaur.urdf", {"vector-length": 8}),
+        ("bicycle/bike.urdf", {"number-punctuation": 2}),
+        ("spherical_joint_limit.urdf", {"joint-type-extension": 1}),
+        ("plane_implicit.urdf", {"geometry-unknown": 1}),
+    ],
+)
+def test_known_faults_are_read_with_warnings(name: str, rules: dict[str, int]) -> None:
+    # PyBullet accepts them without a warning.
+    found = [d.rule for d in parse(_BULLET / name).diagnostics]
+
+    assert {rule: found.count(rule) for rule in rules} == rules
+
+
+def test_every_robot_of_pybullet_data_is_read_or_refused_with_a_reason() -> None:
+    for file in _BULLET.rglob("*.urdf"):
+        if "random_urdfs" in file.parts:
+            continue
+        try:
+            assert parse(file).robot.links
+        except SourceError as error:
+            errors = [d.rule for d in error.diagnostics if d.severity == "error"]
+            assert (file.name, errors) == ("torus_deform.urdf", ["robot-deformable"])
+
+
+# Laws of reading: order, spacing, arbitrary text
+
+
+def _robot_or_diagnostics(content: bytes) -> Robot | tuple[Diagnostic, ...]:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "r.urdf")
+        file.write_bytes(content)
+        try:
+            return parse(file).robot
+        except SourceError as error:
+            assert error.diagnostics
+            assert all(diagnostic.location for diagnostic in error.diagnostics)
+            return error.diagnostics
+
+
+def _markup() -> etree._Element:
+    parser = etree.XMLParser(remove_comments=True, remove_blank_text=True)
+    return etree.parse(_OBLIQUE, parser).getroot()
+
+
+def _shuffled(element: etree._Element, random: Random) -> etree._Element:
+    """Copy an element with attributes, children and spacing in random order."""
+    attributes, children = list(element.items()), list(element)
+    random.shuffle(attributes)
+    random.shuffle(children)
+    copy = etree.Element(element.tag, dict(attributes))
+    for child in children:
+        if random.random() < 0.3:
+            copy.append(etree.Comment(' <link name="not"/> '))
+        copy.append(_shuffled(child, random))
+        copy[-1].tail = random.choice(["", "\n", "\t \r\n"])
+    return copy
+
+
+@given(st.randoms(use_true_random=False))
+def test_order_and_spacing_do_not_matter(random: Random) -> None:
+    found = _robot_or_diagnostics(etree.tostring(_shuffled(_markup(), random)))
+    expected = parse(_OBLIQUE).robot
+
+    assert isinstance(found, Robot)
+    assert found.name == expected.name
+    assert {*found.links} == {*expected.links}
+    assert {*found.joints} == {*expected.joints}
+
+
+@given(
+    st.sampled_from(["xyz", "rpy", "value", "ixx", "lower", "effort", "size", "rgba"]),
+    st.text(max_size=12),
+)
+def test_any_attribute_text_gives_a_robot_or_diagnostics(attribute: str, value: str) -> None:
+    root = _markup()
+    kept = "".join(c for c in value if c in "\t\n\r" or " " <= c <= "\ud7ff")
+    for element in root.iter():
+        if element.get(attribute) is not None:
+            element.set(attribute, kept)
+
+    found = _robot_or_diagnostics(etree.tostring(root))
+
+    assert isinstance(found, tuple) or len(found.links) == 4
+
+
+@given(st.data())
+def test_any_damage_gives_a_robot_or_diagnostics(data: st.DataObject) -> None:
+    content = _OBLIQUE.read_bytes()
+    start = data.draw(st.integers(0, len(content)))
+    end = data.draw(st.integers(start, min(start + 40, len(content))))
+
+    _robot_or_diagnostics(content[:start] + data.draw(st.binary(max_size=8)) + content[end:])
