@@ -30,10 +30,10 @@ from urdf_usd.converter.usd.writer.layouts import write_asset
 _SINGLE = 3e-6
 
 
-def _values(inertial: m.Inertial) -> tuple[float, np.ndarray, np.ndarray]:
+def _values(inertial: m.Inertial) -> tuple[np.ndarray, ...]:
     turn = rotation_from_quat_wxyz(inertial.origin.quat_wxyz)
     tensor = turn @ inertia_tensor(inertial.inertia) @ turn.T
-    return inertial.mass, np.array(inertial.origin.position), tensor
+    return np.array(inertial.mass), np.array(inertial.origin.position), tensor
 
 
 def _assert_same_inertial(one: m.Inertial | None, other: m.Inertial | None) -> None:

@@ -127,7 +127,7 @@ def test_cached_mesh_is_decoded_once(tmp_path: Path) -> None:
 
     with cached_meshes():
         first, second = read_mesh(path), read_mesh(path)
-        TRIANGLE.copy().apply_scale(2.0).export(path)
+        trimesh.Trimesh(2 * TRIANGLE.vertices, TRIANGLE.faces, process=False).export(path)
         third = read_mesh(path)
     fourth = read_mesh(path)
 

@@ -54,7 +54,7 @@ def _uv_texture(shader: UsdShade.Shader, output: str) -> np.ndarray:
     wrap = shader.GetInput("wrapS").Get(), shader.GetInput("wrapT").Get()
     rgba = _pixel(_input(shader, "st"), wrap, is_color=is_color)
     rgba = rgba * _input(shader, "scale", [1] * 4) + _input(shader, "bias", [0] * 4)
-    return rgba[:3] if output == "rgb" else np.array(rgba["rgba".index(output)])
+    return np.array(rgba[:3] if output == "rgb" else rgba["rgba".index(output)])
 
 
 def _turned(degrees: np.ndarray, vector: np.ndarray) -> np.ndarray:
@@ -64,7 +64,9 @@ def _turned(degrees: np.ndarray, vector: np.ndarray) -> np.ndarray:
 
 def _transform_2d(shader: UsdShade.Shader, _: str) -> np.ndarray:
     scaled = _input(shader, "in") * _input(shader, "scale", [1, 1])
-    return _turned(_input(shader, "rotation"), scaled) + _input(shader, "translation", [0, 0])
+    turned = _turned(_input(shader, "rotation"), scaled)
+    moved: np.ndarray = turned + _input(shader, "translation", [0, 0])
+    return moved
 
 
 def _primvar(shader: UsdShade.Shader, _: str) -> np.ndarray:
