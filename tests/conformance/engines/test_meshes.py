@@ -1,6 +1,6 @@
 """Mesh files as the harness reads them, and appearances as their materials define them.
 
-What is read of small files is stored, see ``test_stored_meshes.py``.
+What is read of small files is stored, see ``test_stored.py``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from PIL import Image
 
-from tests.conformance.engines.test_stored_meshes import STORED
+from tests.conformance.engines.engine_requests import AT_REST
+from tests.conformance.engines.test_stored import MESHES
 from tests.converter.usd.textured_meshes import png
 from tests.stored_cases import stored_cases, write_files
 from urdf_usd.conformance.engines.mesh_materials import (
@@ -35,15 +36,14 @@ from urdf_usd.conformance.engines.meshes import UnreadMeshError, load_mesh
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Observed, Request
 from urdf_usd.conformance.engines.reference import ReferenceEngine, forget_readings
-from urdf_usd.conformance.observation.robot import Configurations, Observation
+from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.observation.shapes import Appearance, Role
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.converter import convert
 from urdf_usd.reports.records.record import CheckRecord, Grade
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="files are POSIX")
-CASES = stored_cases(STORED)
-STILL = Configurations((), (), ("zero",))
+CASES = stored_cases(MESHES)
 # sRGB components and their linear values, from the table of IEC 61966-2-1.
 HALF_LIGHT, FIFTH_LIGHT = 0.21404114, 0.03310477
 PAINT = '<material name="own"><color rgba="0.5 0 1 0.25"/></material>'
@@ -51,9 +51,10 @@ PAINT = '<material name="own"><color rgba="0.5 0 1 0.25"/></material>'
 AREAS = "obj: obj materials have areas and the urdf colour fills the rest"
 
 
-def _unread(path: Path, content: str) -> str:
-    path.write_text(content)
-    forget_readings()
+def _unread(path: Path, content: str | None = None) -> str:
+    if content is not None:
+        path.write_text(content)
+        forget_readings()
     with pytest.raises(UnreadMeshError) as raised:
         load_mesh(str(path))
     return str(raised.value)
@@ -108,9 +109,7 @@ def test_mesh_without_end_is_not_opened(
     path = tmp_path / f"m.{suffix}"
     make(path)
 
-    with pytest.raises(UnreadMeshError) as raised:
-        load_mesh(str(path))
-    assert str(raised.value) == f"m.{suffix} {reason}"
+    assert _unread(path) == f"m.{suffix} {reason}"
 
 
 @POSIX
@@ -160,7 +159,7 @@ def _read(folder: Path, mesh: str, material: str = "", scale: str = "") -> Obser
         f'<robot name="r"><link name="a"><visual><geometry><mesh filename="{mesh}" '
         f"{scale}/></geometry>{material}</visual></link></robot>"
     )
-    return ReferenceEngine().observe(Request(str(folder / "robot.urdf"), STILL))
+    return ReferenceEngine().observe(Request(str(folder / "robot.urdf"), AT_REST))
 
 
 def _looks(reading: Observation) -> tuple[Appearance, ...]:
@@ -171,7 +170,7 @@ def _looks(reading: Observation) -> tuple[Appearance, ...]:
 def _checks(folder: Path, reading: Observation) -> dict[str, CheckRecord]:
     """Convert the robot that was read, and compare."""
     layer = convert(folder / "robot.urdf", folder / "asset").root_layer
-    usd = OpenusdEngine().observe(Request(str(layer), STILL))
+    usd = OpenusdEngine().observe(Request(str(layer), AT_REST))
     judgement = judge({"reference": Observed(reading)}, Observed(usd))
     return {check.id: check for check in judgement.checks}
 

@@ -1,4 +1,4 @@
-"""Robots read from a USD, apart from what stored stages show, see ``test_stages``."""
+"""Robots read from a USD, apart from what stored stages show, see ``test_stored``."""
 
 from __future__ import annotations
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pybullet_data
 import pytest
 
-from tests.conformance.engines.optional_engines import installed
+from tests.conformance.engines.engine_requests import DEVIATIONS as FOLDER
+from tests.conformance.engines.engine_requests import installed
 from urdf_usd.conformance.checks.catalogue import CHECKS
 from urdf_usd.conformance.descriptions import questions, read_robot
 from urdf_usd.conformance.engines.mjcf import mjcf_joints, observe_mjcf
@@ -25,7 +26,6 @@ from urdf_usd.converter import convert
 from urdf_usd.converter.diagnostics import SourceError
 from urdf_usd.reports.records.record import Grade, Verdict
 
-FOLDER = Path(__file__).parents[2] / "data/deviations"
 _ROOT = Path(pybullet_data.getDataPath())
 _FILES = sorted(
     file.relative_to(_ROOT).as_posix()

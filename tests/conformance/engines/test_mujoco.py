@@ -1,19 +1,21 @@
-"""MuJoCo models built from observations follow the equations of motion."""
+"""MuJoCo's models, of observations and of URDFs, follow the equations of motion."""
 
 from __future__ import annotations
 
 import itertools
 import math
+from pathlib import Path
 
-import mujoco
 import numpy as np
 import pytest
 from hypothesis import given
 from msgspec import structs
 from numpy.typing import NDArray
 
-from tests.conformance.miniatures import CONFIGURATIONS, ROBOT, with_joint
+from tests.conformance.engines.engine_requests import deviation, request
+from tests.conformance.miniatures import CONFIGURATIONS, ROBOT, compared, with_joint
 from tests.converter.strategies import robots
+from urdf_usd.conformance.engines.mujoco import MujocoEngine
 from urdf_usd.conformance.engines.mujoco_models import (
     UnbuildableError,
     build,
@@ -21,29 +23,34 @@ from urdf_usd.conformance.engines.mujoco_models import (
     roll_out,
     with_motion,
 )
-from urdf_usd.conformance.engines.reference import observe_robot, structure
+from urdf_usd.conformance.engines.reference import ReferenceEngine, observe_robot, structure
+from urdf_usd.conformance.execution.sources import questions
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.sampling import configurations
 from urdf_usd.converter.robot.model import (
     Continuous,
-    Dynamics,
+    Inertial,
     Joint,
     Mimic,
     Planar,
+    Pose,
     Prismatic,
     Range,
     Robot,
 )
+from urdf_usd.converter.urdf.parse import parse
+from urdf_usd.reports.records.record import Grade
 
 _X = (1.0, 0.0, 0.0)
-# A wheel without mass.
-_BARE = structs.replace(
-    ROBOT,
-    links=tuple(
-        structs.replace(link, inertial=None) if link.name == "wheel" else link
+
+
+def _with_wheel(inertial: Inertial | None) -> Robot:
+    """Return a robot whose wheel has another inertial."""
+    links = (
+        structs.replace(link, inertial=inertial) if link.name == "wheel" else link
         for link in ROBOT.links
-    ),
-)
+    )
+    return structs.replace(ROBOT, links=tuple(links))
 
 
 @given(robots())
@@ -74,28 +81,19 @@ def _order(names: tuple[str, ...], order: tuple[str, ...]) -> list[int]:
     return [names.index(name) + order[:at].count(name) for at, name in enumerate(order)]
 
 
-def _pendulum(anchor: float) -> obs.Observation:
+def _pendulum(anchor: float = 0.0) -> obs.Observation:
     """Return a link that swings about Y; its frame is ``anchor`` [m] below the axis."""
     positions = np.array([[[0.0, 0.0, 0.0], [0.0, 0.0, -anchor]]])
-    center = (0.0, 0.0, anchor - 0.5)
-    moments = (0.1, 0.0, 0.0, 0.2, 0.0, 0.3)
-    swing = obs.JointObservation(
-        "swing",
-        obs.JointType.CONTINUOUS,
-        "wall",
-        "bob",
-        axis=(0.0, 1.0, 0.0),
-        anchor=(0.0, 0.0, anchor),
-    )
+    mass = obs.MassProperties(2.0, (0.0, 0.0, anchor - 0.5), (0.1, 0.0, 0.0, 0.2, 0.0, 0.3))
+    axis, at = (0.0, 1.0, 0.0), (0.0, 0.0, anchor)
+    continuous = obs.JointType.CONTINUOUS
+    swing = obs.JointObservation("swing", continuous, "wall", "bob", axis=axis, anchor=at)
     return obs.Observation(
         engine="test",
         robot="pendulum",
         root="wall",
         states=frozenset(),
-        links=(
-            obs.LinkObservation("wall"),
-            obs.LinkObservation("bob", obs.MassProperties(2.0, center, moments)),
-        ),
+        links=(obs.LinkObservation("wall"), obs.LinkObservation("bob", mass)),
         joints=(swing,),
         frames=obs.Frames(("wall", "bob"), positions, np.tile(np.eye(3), (1, 2, 1, 1))),
     )
@@ -123,7 +121,7 @@ def _roll(
 
 def _started(angle: float) -> tuple[obs.Observation, obs.Configurations]:
     """Return a pendulum, at zero and three times at an angle."""
-    reading = _pendulum(0.0)
+    reading = _pendulum()
     sampled = configurations(reading.joints, 4)
     start = np.array([[0.0], *[[angle]] * 3])
     return reading, structs.replace(sampled, positions=(start,))
@@ -159,21 +157,15 @@ def test_friction_and_damping_resist_gravity() -> None:
     assert held == pytest.approx(1.0, abs=1e-9)
 
 
-_FALL = Prismatic((0.0, 0.0, 1.0), Range(-10.0, 10.0))
-
-
-def _coupled(follower: Prismatic | Continuous) -> tuple[obs.Observation, obs.Configurations]:
-    """Return a falling body and one that follows it, from configurations other than zero."""
-    links = zip(("a", "b", "c"), ROBOT.links, strict=False)
-    follow = Joint("follow", "a", "c", follower, mimic=Mimic("lead", -0.2, 0.3))
-    named = tuple(structs.replace(link, name=name) for name, link in links)
-    robot = Robot("r", named, (Joint("lead", "a", "b", _FALL), follow))
-    sampled = configurations(structure(robot), 4)
-    return observe_robot(robot, sampled), sampled
-
-
 def test_mimic_joints_follow_in_a_rollout() -> None:
-    ends = _roll(*_coupled(Continuous(_X)), obs.RolloutPlan(3, steps=(300,)))
+    """Of a falling body, from configurations other than zero."""
+    fall = Prismatic((0.0, 0.0, 1.0), Range(-10.0, 10.0))
+    follow = Joint("follow", "a", "c", Continuous(_X), mimic=Mimic("lead", -0.2, 0.3))
+    links = zip(("a", "b", "c"), ROBOT.links, strict=False)
+    named = tuple(structs.replace(link, name=name) for name, link in links)
+    robot = Robot("r", named, (Joint("lead", "a", "b", fall), follow))
+    sampled = configurations(structure(robot), 4)
+    ends = _roll(observe_robot(robot, sampled), sampled, obs.RolloutPlan(3, steps=(300,)))
 
     ((led,), (followed,)) = ends["lead"], ends["follow"]
     assert led < -0.1
@@ -195,29 +187,21 @@ def test_perturbed_rollouts_are_close_and_deterministic() -> None:
                 np.testing.assert_allclose(other, mine, atol=1e-3)
 
 
-def test_perturbed_massless_groups_get_some_mass() -> None:
+@pytest.mark.parametrize("inertial", [None, Inertial(1.5, Pose(), (0.0,) * 6)])
+def test_perturbed_massless_groups_get_some_mass(inertial: Inertial | None) -> None:
     """A USD needs a mass for them, so perturbed robots have one as well."""
-    point = structs.replace(
-        ROBOT,
-        links=tuple(
-            structs.replace(link, inertial=structs.replace(link.inertial, inertia=(0.0,) * 6))
-            if link.name == "wheel" and link.inertial
-            else link
-            for link in ROBOT.links
-        ),
-    )
-    for robot in (_BARE, point):
-        sampled = structs.replace(CONFIGURATIONS, rollout=obs.RolloutPlan(3, held=("wheel",)))
-        mechanism = build(observe_robot(robot, sampled), sampled)
-        rollout = roll_out(mechanism, sampled, perturbed=True)
-        assert rollout is not None
-        assert all(len(nearby) == 5 for nearby in rollout.perturbed)
+    sampled = structs.replace(CONFIGURATIONS, rollout=obs.RolloutPlan(3, held=("wheel",)))
+    mechanism = build(observe_robot(_with_wheel(inertial), sampled), sampled)
+    rollout = roll_out(mechanism, sampled, perturbed=True)
+
+    assert rollout is not None
+    assert all(len(nearby) == 5 for nearby in rollout.perturbed)
 
 
 def test_diverging_rollout_is_stopped() -> None:
     """A joint without inertia that is not held."""
     sampled = structs.replace(CONFIGURATIONS, rollout=obs.RolloutPlan(3))
-    rollout = roll_out(build(observe_robot(_BARE, sampled), sampled), sampled)
+    rollout = roll_out(build(observe_robot(_with_wheel(None), sampled), sampled), sampled)
 
     assert rollout is not None
     assert rollout.states == ()
@@ -287,24 +271,78 @@ def test_robot_that_is_not_one_tree_with_masses_is_not_simulated(case: str, reas
 
 
 def test_observation_that_cannot_be_simulated_is_kept() -> None:
-    whole = observe_robot(ROBOT, CONFIGURATIONS)
-    frameless = structs.replace(whole, frames=None)
+    frameless = structs.replace(observe_robot(ROBOT, CONFIGURATIONS), frames=None)
     moving = with_motion(frameless, CONFIGURATIONS, perturbed=False)
 
-    assert moving.dynamics is frameless.dynamics
-    assert moving.rollout is None
+    assert (moving.dynamics, moving.rollout) == (frameless.dynamics, None)
     assert moving.notes == ("MuJoCo cannot simulate the observation: no link frames are stated",)
 
 
-def test_damping_and_friction_are_those_of_the_observation() -> None:
-    """Absent values are simulated as zero."""
-    moving = with_joint(ROBOT, "elbow", dynamics=Dynamics(0.25, None))
-    mechanism = build(observe_robot(moving, CONFIGURATIONS), CONFIGURATIONS)
-    at = {joint.name: joint.dofs.start for joint in mechanism.joints}
+def _readings(folder: Path, text: str) -> tuple[obs.Observation, obs.Observation]:
+    asked = request(folder, text)
+    asked = structs.replace(asked, configurations=questions(parse(asked.path).robot))
+    return ReferenceEngine().observe(asked), MujocoEngine().observe(asked)
 
-    assert mechanism.model.dof_damping[at["shoulder"]] == 0.7
-    assert mechanism.model.dof_frictionloss[at["shoulder"]] == 0.3
-    assert mechanism.model.dof_damping[at["elbow"]] == 0.25
-    assert mechanism.model.dof_frictionloss[at["elbow"]] == 0.0
-    assert mechanism.model.neq == 1
-    assert mechanism.model.eq_type[0] == mujoco.mjtEq.mjEQ_JOINT
+
+_CHAIN_LINK = """<link name="l{n}"><inertial><origin xyz="0.1 -0.05 0.2"/>
+  <mass value="1.3"/><inertia ixx="0.02" iyy="0.03" izz="0.035" ixy="0.001" ixz="-0.002"
+  iyz="0.003"/></inertial></link>"""
+_CHAIN_JOINT = """<joint name="j{n}" type="continuous"><parent link="l{before}"/>
+  <child link="l{n}"/><origin xyz="0.2 -0.1 0.15" rpy="{n} -0.5 0.7"/>
+  <axis xyz="0.4 {n} -0.6"/>{mimic}</joint>"""
+
+
+def test_mimic_compliance_is_independent_of_initial_poses(tmp_path: Path) -> None:
+    """With offsets, the initial configurations of the two models differ."""
+    parts = [_CHAIN_LINK.format(n=0)]
+    for n in range(1, 7):
+        leader = f'<mimic joint="j{n - 1}" multiplier="-0.8" offset="0.4"/>'
+        mimic = leader if n > 1 else ""
+        parts.append(_CHAIN_LINK.format(n=n))
+        parts.append(_CHAIN_JOINT.format(n=n, before=n - 1, mimic=mimic))
+    spec, stated = _readings(tmp_path, f'<robot name="chain">{"".join(parts)}</robot>')
+
+    assert spec.rollout is not None
+    assert stated.rollout is not None
+    assert spec.rollout.joints == stated.rollout.joints
+    assert len(spec.rollout.states) == len(stated.rollout.states) == 5
+    for ours, theirs in zip(spec.rollout.states, stated.rollout.states, strict=True):
+        apart = np.abs(np.subtract(ours.positions, theirs.positions)).max()
+        assert apart < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "grade"),
+    [
+        # Root and hinge move the arm, whose mass MuJoCo does not have.
+        ("planar-joint", '<mass value="2"/>', "", Grade.NOT_COMPARABLE),
+        # MuJoCo merges a root of this name into the world body.
+        ("zero-range", '"base"', '"world"', Grade.EXACT),
+    ],
+)
+def test_motion_of_the_root_or_of_an_unknown_mass_is_left_out(
+    file: str, old: str, new: str, grade: Grade, tmp_path: Path
+) -> None:
+    spec, stated = _readings(tmp_path, deviation(file).replace(old, new))
+
+    for check in ("dynamics.inertia_matrix", "dynamics.bias", "dynamics.rollout"):
+        comparison = compared(check, spec, stated)
+        grades = {one.item: one.grade for one in getattr(comparison, "differences", ())}
+        assert {*grades.values()} <= {Grade.EXACT, grade}
+        assert check != "dynamics.inertia_matrix" or grades == {"hinge": grade}
+    assert stated.dynamics is not None
+    assert (stated.dynamics.joints == ()) is (new == "")
+    assert (stated.rollout is None) is (new == "")
+
+
+def test_negative_mass_or_joint_that_cannot_be_set_leaves_motion_out(tmp_path: Path) -> None:
+    asked = request(tmp_path, deviation("planar-joint").replace('"2"', '"-2"'))
+    dynamics = MujocoEngine().observe(asked).dynamics
+    asked = request(tmp_path, deviation("planar-joint"))
+    planar = questions(parse(asked.path).robot)
+    asked = structs.replace(request(tmp_path, deviation("zero-range")), configurations=planar)
+    other = MujocoEngine().observe(asked)
+
+    assert dynamics is not None
+    assert dynamics.joints == ()
+    assert (other.dynamics, other.rollout) == (None, None)
