@@ -14,23 +14,20 @@ import time
 from collections.abc import Callable
 
 _HANGS = 6000.0
+_BAD_ALLOC = b"terminate called after throwing an instance of 'std::bad_alloc'\n"
 
 
 class _Panic(BaseException):
     """An exception as PyO3 raises for a Rust panic: no subclass of Exception."""
 
 
-def _abort() -> None:
-    os.write(2, b"printed by native code\n")
+def _raise(error: BaseException) -> None:
+    raise error
+
+
+def _abort(text: bytes = b"printed by native code\n") -> None:
+    os.write(2, text)
     os.abort()
-
-
-def _panic() -> None:
-    raise _Panic("a panic")
-
-
-def _raise_memory_error() -> None:
-    raise MemoryError
 
 
 def _allocate() -> None:
@@ -45,12 +42,7 @@ def _allocate_natively() -> None:
     library.malloc.restype = ctypes.c_void_p
     while library.malloc(ctypes.c_size_t(16 * 2**20)):
         pass
-    os.write(2, b"terminate called after throwing an instance of 'std::bad_alloc'\n")
-    os.abort()
-
-
-def _close_all_files() -> None:
-    os.closerange(0, 1000)
+    _abort(_BAD_ALLOC)
 
 
 def _print_beyond_file_limit() -> None:
@@ -64,22 +56,17 @@ def _exit_in_thread() -> None:
     time.sleep(_HANGS)
 
 
-def _close_files_and_hang() -> None:
-    os.closerange(3, 1000)
-    time.sleep(_HANGS)
-
-
 # Each ends its call: with the beginning of the reported reason.
 CRASHES: dict[str, tuple[Callable[[], object], str]] = {
     "exit-3": (lambda: sys.exit(3), "SystemExit: 3"),
     "hard-exit-0": (lambda: os._exit(0), "the process ended with exit code 0"),
     "abort": (_abort, "the process died: SIGABRT"),
     "segfault": (lambda: ctypes.string_at(0), "the process died: SIGSEGV"),
-    "panic": (_panic, "tests.conformance.misbehaviour._Panic: a panic"),
-    "close-all-files": (_close_all_files, "the process ended with exit code 1"),
+    "panic": (lambda: _raise(_Panic("a panic")), "tests.conformance.misbehaviour._Panic: a panic"),
+    "close-all-files": (lambda: os.closerange(0, 1000), "the process ended with exit code 1"),
     "exit-in-thread": (_exit_in_thread, "the process ended with exit code 7"),
     "print-beyond-limit": (_print_beyond_file_limit, "OSError: [Errno 27] File too"),
-    "memory-error": (_raise_memory_error, "the memory limit was reached"),
+    "memory-error": (lambda: _raise(MemoryError()), "the memory limit was reached"),
     "allocate": (_allocate, "the memory limit was reached"),
     "allocate-natively": (
         _allocate_natively,
@@ -87,18 +74,10 @@ CRASHES: dict[str, tuple[Callable[[], object], str]] = {
     ),
 }
 
-# Ways to hang.
-HANGS: dict[str, Callable[[], object]] = {}
-
 
 def _hang() -> None:
     os.write(1, b"about to hang\n")
     time.sleep(_HANGS)
-
-
-def _hang_with_lock() -> None:
-    # A PyDLL holds Python's lock during the call.
-    ctypes.PyDLL(None).sleep(6000)
 
 
 def _ignore_termination_and_hang() -> None:
@@ -106,26 +85,18 @@ def _ignore_termination_and_hang() -> None:
     time.sleep(_HANGS)
 
 
-HANGS |= {
+# Ways to hang.
+HANGS: dict[str, Callable[[], object]] = {
     "hang": _hang,
-    "hang-with-lock": _hang_with_lock,
+    # A PyDLL holds Python's lock during the call.
+    "hang-with-lock": lambda: ctypes.PyDLL(None).sleep(6000),
     "hang-ignoring-termination": _ignore_termination_and_hang,
 }
 
 
-def _flood() -> None:
-    for _ in range(200):
-        os.write(1, bytes(100_000))
-
-
 def _close_streams() -> None:
-    os.close(1)
-    os.close(2)
+    os.closerange(1, 3)
     sys.stdout.close()
-
-
-def _change_folder() -> None:
-    os.chdir("/")
 
 
 def _ignore_signals() -> None:
@@ -139,14 +110,6 @@ def _change_environment() -> None:
     os.environ["PATH"] = "nowhere"
 
 
-def _remove_folder() -> None:
-    shutil.rmtree(tempfile.gettempdir())
-
-
-def _leave_thread() -> None:
-    threading.Thread(target=time.sleep, args=(_HANGS,)).start()
-
-
 def _leave_child() -> int:
     """Leave a background process that holds all files open."""
     child = os.fork()
@@ -157,29 +120,26 @@ def _leave_child() -> int:
 
 # Each changes the process, and returns.
 LITTER: dict[str, Callable[[], object]] = {
-    "flood": _flood,
+    "flood": lambda: [os.write(1, bytes(100_000)) for _ in range(200)],
     "close-streams": _close_streams,
-    "change-folder": _change_folder,
+    "change-folder": lambda: os.chdir("/"),
     "ignore-signals": _ignore_signals,
     "change-environment": _change_environment,
-    "remove-folder": _remove_folder,
-    "leave-thread": _leave_thread,
+    "remove-folder": lambda: shutil.rmtree(tempfile.gettempdir()),
+    "leave-thread": lambda: threading.Thread(target=time.sleep, args=(_HANGS,)).start(),
     "leave-child": _leave_child,
 }
 
 
 def crash(kind: str) -> object:
-    """End the call as documented in :data:`CRASHES`."""
     return CRASHES[kind][0]()
 
 
 def hang(kind: str) -> object:
-    """Hang as documented in :data:`HANGS`."""
     return HANGS[kind]()
 
 
 def litter(kind: str) -> object:
-    """Change the process as documented in :data:`LITTER`."""
     return LITTER[kind]()
 
 
@@ -189,13 +149,13 @@ def let_time_run_out() -> None:
 
 
 def unpicklable() -> object:
-    """Return a value that cannot be pickled."""
     return lambda: None
 
 
 def close_files_and_hang() -> None:
     """Close the connection to the parent, and continue."""
-    _close_files_and_hang()
+    os.closerange(3, 1000)
+    time.sleep(_HANGS)
 
 
 def stop() -> None:

@@ -111,13 +111,6 @@ class Run:
         read: dict[str, Any] = json.loads(self._record(robot).read_text())
         return read
 
-    def hostile(self, robot: str) -> dict[str, Any]:
-        """Read the part of a record about the hostile engine."""
-        engines = self.record(robot)["engines"]
-        (found,) = [one for one in engines if one["name"] == "hostile"]
-        assert isinstance(found, dict)
-        return found
-
     def finished(self, *robots: str) -> bool:
         """Return whether all files of some robots are written."""
         folder = RunFolder(self.out)

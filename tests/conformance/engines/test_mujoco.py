@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tests.conformance.engines.engine_requests import deviation, request
 from tests.conformance.miniatures import CONFIGURATIONS, ROBOT, compared, with_joint
 from tests.converter.strategies import robots
+from urdf_usd.conformance.descriptions import questions
 from urdf_usd.conformance.engines.mujoco import MujocoEngine
 from urdf_usd.conformance.engines.mujoco_models import (
     UnbuildableError,
@@ -24,7 +25,6 @@ from urdf_usd.conformance.engines.mujoco_models import (
     with_motion,
 )
 from urdf_usd.conformance.engines.reference import ReferenceEngine, observe_robot, structure
-from urdf_usd.conformance.execution.sources import questions
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.sampling import configurations
 from urdf_usd.converter.robot.model import (

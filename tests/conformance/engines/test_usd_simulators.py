@@ -28,10 +28,10 @@ from tests.converter.simulation.robots import write_description, write_urdf
 from urdf_usd import ConvertOptions, convert, load_settings, with_settings
 from urdf_usd.conformance.checks.catalogue import CHECKS
 from urdf_usd.conformance.checks.check import Compared, compare
+from urdf_usd.conformance.descriptions import questions
 from urdf_usd.conformance.engines.process import Simulator
 from urdf_usd.conformance.engines.protocol import Engine, Request
 from urdf_usd.conformance.engines.reference import ReferenceEngine
-from urdf_usd.conformance.execution.sources import questions
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.tolerance import Tolerance, derive_tolerance_model
 from urdf_usd.conformance.verdict.attribution import compare_simulator

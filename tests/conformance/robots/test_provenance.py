@@ -1,19 +1,22 @@
-"""Origin of robots, recorded by runs."""
+"""Origin of robots, recorded by runs, and xacro in commands, engines and records."""
 
 from __future__ import annotations
 
 import hashlib
+import json
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 import pybullet_data
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from urdf_usd.cli.main import main
 from urdf_usd.conformance.execution.record import summary_of
 from urdf_usd.conformance.execution.run import run
 from urdf_usd.conformance.options import RunOptions
+from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.corpus import resolve_corpora
 from urdf_usd.reports.records.record import RobotRecord, Verdict
 from urdf_usd.reports.records.results import read_run
@@ -31,16 +34,17 @@ _PART = """<robot xmlns:xacro="http://www.ros.org/wiki/xacro">
 </robot>"""
 
 
+def _write_arm(folder: Path, name: str = "arm.xacro") -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(_ARM)
+    (folder / "part.xacro").write_text(_PART)
+
+
 def _run(corpus: Iterable[str], out: Path) -> dict[str, RobotRecord]:
-    records: dict[str, RobotRecord] = {}
+    records: list[RobotRecord] = []
     options = RunOptions(engines=("mujoco",), jobs=1)
-    run(
-        resolve_corpora(corpus, lambda _: None),
-        out,
-        options,
-        progress=lambda record: records.update({record.id: record}),
-    )
-    return records
+    run(resolve_corpora(corpus, lambda _: None), out, options, progress=records.append)
+    return {record.id: record for record in records}
 
 
 def test_record_lists_every_file_of_the_robot(tmp_path: Path) -> None:
@@ -59,9 +63,7 @@ def test_record_lists_every_file_of_the_robot(tmp_path: Path) -> None:
 
 def test_files_of_a_folder_without_a_robot_are_parts(tmp_path: Path) -> None:
     robots = tmp_path / "robots"
-    robots.mkdir()
-    (robots / "arm.urdf.xacro").write_text(_ARM)
-    (robots / "part.xacro").write_text(_PART)
+    _write_arm(robots, "arm.urdf.xacro")
     needy = _ARM.replace('<xacro:arg name="mass" default="2"/>', "")
     (robots / "needy.xacro").write_text(needy)
 
@@ -87,8 +89,7 @@ def test_second_run_over_a_folder_has_the_same_robots(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("arm.xacro").write_text(_ARM)
-    Path("part.xacro").write_text(_PART)
+    _write_arm(tmp_path)
     command = ["run", "dir:.", "--out", "report", "--engine", "mujoco", "--strict"]
 
     for options in ([], [], ["--resume"]):
@@ -111,15 +112,12 @@ def test_a_file_that_only_expands_where_it_is_included_is_a_part(
     robots = tmp_path / "robots"
     (robots / "parts").mkdir(parents=True)
     (robots / "parts/tip.xacro").write_text('<robot><link name="${prefix}tip"/></robot>')
-    (robots / "arm.xacro").write_text(
-        '<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">'
-        '<xacro:property name="prefix" value="left_"/>'
-        '<xacro:include filename="parts/tip.xacro"/></robot>'
-    )
-    (robots / "leg.xacro").write_text(
-        '<robot name="leg" xmlns:xacro="http://www.ros.org/wiki/xacro">'
-        '<xacro:include filename="parts/no_such_file.xacro"/></robot>'
-    )
+    for name, file in (("arm", "tip"), ("leg", "no_such_file")):
+        (robots / f"{name}.xacro").write_text(
+            f'<robot name="{name}" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+            '<xacro:property name="prefix" value="left_"/>'
+            f'<xacro:include filename="parts/{file}.xacro"/></robot>'
+        )
 
     records = _run([f"dir:{robots}"], tmp_path / "out")
 
@@ -133,15 +131,10 @@ def test_a_file_that_only_expands_where_it_is_included_is_a_part(
 
 @pytest.mark.parametrize("base", ["fixed", "floating"])
 def test_list_sets_arguments_and_base_of_a_robot(tmp_path: Path, base: str) -> None:
-    (tmp_path / "arm.xacro").write_text(_ARM)
-    (tmp_path / "part.xacro").write_text(_PART)
+    _write_arm(tmp_path)
     (tmp_path / "list.toml").write_text(
-        "[[robots]]\n"
-        'reference = "arm.xacro"\n'
-        "arguments = { mass = 7.5 }\n"
-        f'base = "{base}"\n'
-        'license = "MIT"\n'
-        'notes = "made for this test"\n'
+        f'[[robots]]\nreference = "arm.xacro"\narguments = {{ mass = 7.5 }}\nbase = "{base}"\n'
+        'license = "MIT"\nnotes = "made for this test"\n'
     )
 
     (record,) = _run([f"list:{tmp_path / 'list.toml'}"], tmp_path / "out").values()
@@ -153,3 +146,113 @@ def test_list_sets_arguments_and_base_of_a_robot(tmp_path: Path, base: str) -> N
     assert record.source.arguments == {"mass": "7.5"}
     assert record.source.license == "MIT"
     assert record.source.notes == "made for this test"
+
+
+_INERTIA = '<inertia ixx="0.3" ixy="0.01" ixz="-0.02" iyy="0.4" iyz="0.03" izz="0.5"/>'
+_ROBOT = f"""<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
+<xacro:arg name="reach" default="0.5"/>
+<xacro:macro name="part" params="name mass">
+  <link name="${{name}}"><inertial><origin xyz="0.1 -0.2 0.3" rpy="0.1 0.2 0.3"/>
+    <mass value="${{mass}}"/>{_INERTIA}</inertial>
+    <collision><geometry><mesh filename="../meshes/part.obj"/></geometry></collision>
+  </link>
+</xacro:macro>
+<xacro:part name="base" mass="2"/>
+<xacro:part name="tip" mass="1"/>
+<joint name="elbow" type="revolute"><parent link="base"/><child link="tip"/>
+  <origin xyz="$(arg reach) -0.2 0.3" rpy="0.1 0.2 0.3"/><axis xyz="0.1 0.2 -0.9"/>
+  <limit lower="-1" upper="2" effort="3" velocity="4"/></joint></robot>"""
+
+
+@pytest.fixture
+def robot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A xacro file in a folder next to the working folder."""
+    file, mesh = tmp_path / "bot/urdf/arm.urdf.xacro", tmp_path / "bot/meshes/part.obj"
+    for folder in (file.parent, mesh.parent, tmp_path / "work"):
+        folder.mkdir(parents=True)
+    file.write_text(_ROBOT, encoding="utf-8")
+    mesh.write_text("v 0 0 0\nv 1 0 0\nv 0 2 0\nv 0 0 3\nf 1 3 2\nf 1 2 4")
+    monkeypatch.chdir(tmp_path / "work")
+    return file
+
+
+def _urdf_usd(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments)
+
+
+def test_xacro_file_is_converted_and_checked(robot: Path, tmp_path: Path) -> None:
+    (tmp_path / "temporary").mkdir()
+    tempfile.tempdir, before = str(tmp_path / "temporary"), tempfile.tempdir
+    try:
+        converted = _urdf_usd("convert", str(robot), "out", "--arg", "reach:=0.7")
+        checked = _urdf_usd("check", str(robot), "out/arm.usda", "--arg", "reach:=0.7")
+        differing = _urdf_usd("check", str(robot), "out/arm.usda")
+    finally:
+        tempfile.tempdir = before
+
+    assert (converted.exit_code, converted.stdout) == (0, "out/arm.usda\n")
+    assert checked.exit_code == 0, checked.stdout
+    assert differing.exit_code == 1
+    assert not list((tmp_path / "temporary").iterdir())
+    assert sorted(path.name for path in robot.parent.iterdir()) == [robot.name]
+
+
+def test_engines_read_the_expanded_file_of_a_run(robot: Path) -> None:
+    """With the arguments, which summary and page name."""
+    result = _urdf_usd("run", str(robot), "--out", "report", "--arg", "reach:=0.7", "--jobs", "1")
+
+    assert result.exit_code == 0, result.stdout
+    summary = json.loads(Path("report/summary.json").read_text())
+    (page,) = Path("report/robots").iterdir()
+    assert summary["options"]["arg"] == "reach:=0.7"
+    assert "--arg reach:=0.7" in page.read_text()
+    (record,) = (json.loads(file.read_text()) for file in Path("report/results").iterdir())
+    observed = {engine["name"] for engine in record["engines"] if engine["status"] == "observed"}
+    assert {"mujoco", "pybullet", "reference", "openusd"} <= observed
+    (expanded,) = Path("report/expanded").iterdir()
+    assert expanded.name == f"{record['id']}.urdf"
+    (shape,) = parse(expanded).robot.links[1].collisions
+    path = robot.parents[1] / "meshes/part.obj"
+    assert shape.geometry.path == str(path)  # type: ignore[union-attr]  # it is a mesh
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_commands_allow_variables_by_option(
+    robot: Path, monkeypatch: pytest.MonkeyPatch, *, allowed: bool
+) -> None:
+    monkeypatch.setenv("ROBOT_TEST_REACH", "0.7")
+    robot.write_text(_ROBOT.replace("$(arg reach)", "$(env ROBOT_TEST_REACH)"))
+    name, file = "ROBOT_TEST_REACH", str(robot)
+    options = ("--env", name) if allowed else ()
+    commands = [("convert", file, "out"), ("inspect", file), ("lint", file), ("expand", file)]
+    commands.append(("run", file, "--out", "report", "--jobs", "1"))
+    commands += [("check", file, "out/arm.usda")] if allowed else []
+
+    results = [_urdf_usd(*command, *options) for command in commands]
+
+    assert [result.exit_code for result in results] == ([0] * 6 if allowed else [2, 2, 2, 2, 1])
+    summary = json.loads(Path("report/summary.json").read_text())
+    assert summary["options"].get("env") == (name if allowed else None)
+    if not allowed:
+        (place,) = Path("report/results").iterdir()
+        assert "[xacro-environment]" in results[0].stderr
+        assert "--env ROBOT_TEST_REACH" in place.read_text()
+
+
+def test_errors_and_lint_findings_have_the_line_of_the_xacro(robot: Path) -> None:
+    text = _ROBOT.replace("$(arg reach)", "$(arg nothing)")
+    robot.write_text(text)
+    (record,) = _run([str(robot)], Path("report")).values()
+    (found,) = record.diagnostics
+    line = text[: text.index('<origin xyz="$(arg')].count("\n") + 1
+
+    assert record.verdict is Verdict.UNREADABLE
+    assert (found.rule, found.file, found.line) == ("xacro-error", "arm.urdf.xacro", line)
+
+    robot.write_text(_ROBOT.replace('lower="-1" upper="2"', 'lower="-90" upper="90"'))
+    (record,) = _run([str(robot)], Path("other")).values()
+    (degrees,) = (one for one in record.lint if one.rule == "joint-limit-degrees")
+    line = next(n for n, text in enumerate(_ROBOT.splitlines(), 1) if "<limit" in text)
+
+    assert (degrees.file, degrees.line) == ("arm.urdf.xacro", line)
+    assert str(degrees.source).startswith("<limit lower=")
