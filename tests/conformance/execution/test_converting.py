@@ -1,19 +1,26 @@
-"""Converters that are commands, and folders of existing USDs."""
+"""USDs of other converters: written by commands, found in folders, and composed within limits."""
 
 from __future__ import annotations
 
+import json
+import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.urdf_usd.cli.command import urdf_usd
 from urdf_usd.conformance.converters.candidates import ReadyUsds
+from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.converting import (
     UncomparedError,
+    compose,
     find_ready,
     root_layer_in,
     run_command,
 )
+from urdf_usd.conformance.execution.worker import OUT_OF_MEMORY, is_limit
 from urdf_usd.reports.records.record import Verdict
 
 NAMES = ("dir--arm", "arm")
@@ -47,27 +54,31 @@ def test_program_gets_the_urdf_and_an_empty_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "verdict", "reason"),
+    ("script", "timeout", "ending"),
     [
         (
             "import sys; print(7); sys.exit('no mesh')",
-            Verdict.NOT_COMPARABLE,
-            "exit code 1: no mesh",
+            60.0,
+            (Verdict.NOT_COMPARABLE, "exit code 1: no mesh", {"7", "no mesh"}),
         ),
-        ("import os; os.abort()", Verdict.CRASHED, "it was killed by SIGABRT"),
-        ("import time; time.sleep(600)", Verdict.CRASHED, "not finished after 2 s"),
+        ("import os; os.abort()", 60.0, (Verdict.CRASHED, "it was killed by SIGABRT", {""})),
+        (
+            "import time; time.sleep(600)",
+            2.0,
+            (Verdict.CRASHED, "not finished after 2 s", {""}),
+        ),
     ],
 )
 def test_program_that_writes_no_usd_has_a_reason(
-    tmp_path: Path, script: str, verdict: Verdict, reason: str
+    tmp_path: Path, script: str, timeout: float, ending: tuple[Verdict, str, set[str]]
 ) -> None:
     """A crash is distinguished from a refusal; its output is recorded."""
-    with pytest.raises(UncomparedError) as error:
-        _run(script, tmp_path, timeout=2.0 if "sleep" in script else 60.0)
+    with pytest.raises(UncomparedError) as caught:
+        _run(script, tmp_path, timeout)
 
-    assert (error.value.verdict, error.value.reason.partition(": ")[2]) == (verdict, reason)
-    printed = {"7", "no mesh"} if "exit" in reason else {""}
-    assert set((error.value.output or "").split("\n")) == printed
+    error = caught.value
+    printed = {*(error.output or "").split("\n")}
+    assert (error.verdict, error.reason.partition(": ")[2], printed) == ending
 
 
 @pytest.mark.parametrize(
@@ -119,3 +130,73 @@ def test_existing_usds_are_found_by_id_or_stem(
     else:
         layer, files_of = find_ready(usds, NAMES)
         assert (layer, len(files_of)) == (tmp_path / found, owned)
+
+
+# USDs that cannot be composed end at the limits of a process.
+
+
+def _layer(metadata: str = "", arcs: str = "", inside: str = "") -> str:
+    head = f'#usda 1.0\n(\n    defaultPrim = "r"\n    metersPerUnit = 1\n{metadata})\n'
+    return f'{head}def Xform "r"{arcs}\n{{\n{inside}}}\n'
+
+
+def _write_doubling_layers(folder: Path) -> None:
+    """Write layers that refer twice to the next; composed, 2^30 prims."""
+    for level in range(30):
+        twice = "".join(
+            f'def Xform "{one}" (references = @{level + 1}.usda@)\n{{\n}}\n' for one in "ab"
+        )
+        (folder / f"{level or 'robot'}.usda").write_text(_layer(inside=twice))
+    (folder / "30.usda").write_text(_layer())
+
+
+def _write_pipe(folder: Path) -> None:
+    """Write a layer that refers to a pipe; no process writes to it."""
+    os.mkfifo(folder / "odd.usda")
+    (folder / "robot.usda").write_text(_layer("    subLayers = [@odd.usda@]\n"))
+
+
+@pytest.mark.parametrize(
+    ("write", "command"),
+    [
+        (_write_pipe, ("export", "robot.usda", "robot.urdf", "--force")),
+        (_write_doubling_layers, ("check", "robot.urdf", "robot.usda", "--json", "record.json")),
+    ],
+)
+def test_commands_refuse_an_endless_usd_and_change_nothing(
+    tmp_path: Path,
+    write: Callable[[Path], None],
+    command: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path)
+    before = '<robot name="r"><link name="a"/></robot>'
+    (tmp_path / "robot.urdf").write_text(before)
+
+    # Reading the URDF has the same limit, which must suffice on a busy machine.
+    result = urdf_usd(*command, "--timeout", "4")
+
+    shown = " ".join(result.output.split())
+    assert result.exit_code == 2, shown
+    assert "robot.usda cannot be composed and read: no answer after 4 s" in shown
+    assert (tmp_path / "robot.urdf").read_text() == before
+    if command[0] == "check":
+        record = json.loads((tmp_path / "record.json").read_text())
+        assert (record["checks"], record["engines"]) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "asset", ["gone.usda", "http://example.com/x.usda", "/etc/passwd", "robot.usda"]
+)
+def test_missing_and_cyclic_layers_are_left_to_composition(tmp_path: Path, asset: str) -> None:
+    usd = tmp_path / "robot.usda"
+    usd.write_text(_layer(arcs=f" (references = @{asset}@)"))
+
+    assert compose(str(usd)).refused == ()
+
+
+def test_exceptions_are_not_reported_as_limits() -> None:
+    for reason in ("no answer after 5 s", OUT_OF_MEMORY, "the process died: SIGSEGV"):
+        assert is_limit(Crashed(reason))
+    assert not is_limit(Crashed("KeyError: '/World/box0'"))
