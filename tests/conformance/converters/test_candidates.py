@@ -96,33 +96,25 @@ def test_invalid_converters_are_rejected(texts: tuple[str, ...], message: str) -
         parse_candidates(texts)
 
 
-def test_words_in_brackets_are_repeated_for_every_package() -> None:
-    words = ("tool", "{urdf}", "{out}", "[--package", "{name}={path}]", "[-q]")
-    packages = {"arm": "/ros/arm", "hand": "/ros/other"}
-
-    def filled(packages: dict[str, str]) -> list[str]:
-        return command_line(words, Path("a.urdf"), Path("o"), packages)
-
-    urdf, out = (str(Path.cwd() / name) for name in ("a.urdf", "o"))
-    assert filled({}) == ["tool", urdf, out]
-    assert filled(packages) == [
-        *("tool", urdf, out),
-        *("--package", "arm=/ros/arm", "--package", "hand=/ros/other", "-q", "-q"),
-    ]
-
-
 @pytest.mark.parametrize(
-    ("word", "filled"),
+    ("words", "filled"),
     [
+        (("{urdf}", "{out}"), [str(Path.cwd() / name) for name in ("a.urdf", "o")]),
+        # Words in brackets are repeated for every package.
+        (
+            ("[--package", "{name}={path}]", "[-q]"),
+            ["--package", "arm=/ros/arm", "--package", "hand=/other/checkout", "-q", "-q"],
+        ),
         # A package whose folder has another name is given by its own folder.
-        ("{packages}", os.pathsep.join(("/ros", "/elsewhere/checkout"))),
-        ('{"up": "z"}', '{"up": "z"}'),
+        (("{packages}",), [os.pathsep.join(("/ros", "/other/checkout"))]),
+        (('{"up": "z"}',), ['{"up": "z"}']),
     ],
 )
-def test_search_path_is_filled_in_and_other_braces_are_kept(word: str, filled: str) -> None:
-    packages = {"arm": "/ros/arm", "leg": "/ros/leg", "hand": "/elsewhere/checkout"}
+def test_placeholders_are_filled_in(words: tuple[str, ...], filled: list[str]) -> None:
+    packages = {"arm": "/ros/arm", "hand": "/other/checkout"}
 
-    assert command_line((word,), Path("a"), Path("o"), packages) == [filled]
+    assert command_line(words, Path("a.urdf"), Path("o"), packages) == filled
+    assert command_line(("tool", "[-q]"), Path("a.urdf"), Path("o"), {}) == ["tool"]
 
 
 def test_default_converter_is_registered_like_others(tmp_path: Path) -> None:

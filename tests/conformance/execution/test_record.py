@@ -1,4 +1,4 @@
-"""What records say of a robot: its parts, lines of its files, text without local paths."""
+"""What records say of files: text without local paths, and lines."""
 
 from __future__ import annotations
 
@@ -8,51 +8,12 @@ from pathlib import Path
 import pytest
 
 from urdf_usd.conformance.execution.record import (
-    coverage,
     diagnostic_records,
     folder_names,
     portable,
     portable_path,
 )
-from urdf_usd.converter import read_urdf
 from urdf_usd.converter.diagnostics import Diagnostic, Location
-from urdf_usd.reports.records.record import CoverageStatus
-
-_URDF = """<robot name="arm">
-  <link name="base"><visual><geometry><box size="1 2 3"/></geometry></visual></link>
-  <link name="hand" stamp="7">
-    <inertial><mass value="2"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0"
-      izz="1"/></inertial>
-    <collision><geometry><sphere radius="0.1"/></geometry></collision>
-    <collision><geometry><sphere radius="0.2"/></geometry></collision>
-  </link>
-  <joint name="elbow" type="continuous"><parent link="base"/><child link="hand"/>
-    <axis xyz="0.6 0 0.8"/></joint>
-  <transmission name="t"/>
-  <gazebo reference="hand"><mu1>0.5</mu1></gazebo>
-  <gazebo reference="hand"><mu2>0.6</mu2></gazebo>
-</robot>
-"""
-
-
-def test_every_kind_of_element_is_counted(tmp_path: Path) -> None:
-    """Elements that are converted, and elements kept as custom data."""
-    file = tmp_path / "arm.urdf"
-    file.write_text(_URDF, encoding="utf-8")
-
-    found = {one.part: (one.count, one.fate) for one in coverage(read_urdf(file).robot)}
-
-    assert found == {
-        "link": (2, CoverageStatus.CONVERTED),
-        "joint": (1, CoverageStatus.CONVERTED),
-        "inertial": (1, CoverageStatus.CONVERTED),
-        "visual": (1, CoverageStatus.CONVERTED),
-        "collision": (2, CoverageStatus.CONVERTED),
-        "<transmission>": (1, CoverageStatus.KEPT),
-        "<gazebo>": (2, CoverageStatus.KEPT),
-        "@stamp": (1, CoverageStatus.KEPT),
-    }
-
 
 _ARM = {"": Path("/data/arm")}
 

@@ -11,7 +11,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -49,43 +48,30 @@ def _reason(ending: object) -> str:
     return ending.reason
 
 
-def _crash_between(kind: str) -> tuple[Any, ...]:
-    steps = Steps()
-    calls = ("before", abs, -1), ("crash", crash, kind), ("after", abs, -2)
-    endings = [steps.call(name, function, argument) for name, function, argument in calls]
-    return tuple(one.reason if isinstance(one, Crashed) else one for one in endings)
-
-
-@pytest.mark.parametrize("kind", CRASHES)
-def test_crash_of_a_step_costs_its_own_answer(workers: Workers, kind: str) -> None:
-    answer = workers.call(_crash_between, kind)
-
-    assert isinstance(answer, tuple)
-    before, reason, after = answer
-    assert (before, after) == (1, 2)
-    assert reason.startswith(CRASHES[kind][1])
-
-
-def _litter_between(kind: str) -> tuple[Any, ...]:
-    steps = Steps()
-    before = steps.call("before", _state)
-    steps.call("litter", litter, kind)
-    after = steps.call("after", _state)
-    return before, after, steps.call("crash", crash, "abort")
-
-
 def _state() -> tuple[str, str | None, bool]:
     return str(Path.cwd()), os.environ.get("PATH"), Path(tempfile.mkdtemp()).is_dir()
 
 
-@pytest.mark.parametrize("kind", LITTER)
-def test_next_step_finds_the_process_as_it_was(workers: Workers, kind: str) -> None:
-    answer = workers.call(_litter_between, kind)
+def _steps_around(kind: str) -> list[object]:
+    """Call a step of a kind between two others, and then one that crashes."""
+    steps, function = Steps(), crash if kind in CRASHES else litter
+    calls = ("before", _state), ("kind", function, kind), ("after", _state), ("end", crash, "abort")
+    return [steps.call(*call) for call in calls]
 
-    assert isinstance(answer, tuple)
-    before, after, crashed = answer
+
+@pytest.mark.parametrize("kind", [*CRASHES, *LITTER])
+def test_step_costs_its_own_answer_and_the_next_finds_the_process_as_it_was(
+    workers: Workers, kind: str
+) -> None:
+    answer = workers.call(_steps_around, kind)
+
+    assert isinstance(answer, list)
+    before, ending, after, crashed = answer
     assert before == after
+    assert isinstance(crashed, Crashed)
     assert crashed.output.startswith("printed by native code\n")
+    if kind in CRASHES:
+        assert _reason(ending).startswith(CRASHES[kind][1])
 
 
 def _hang_in_step(kind: str) -> object:
