@@ -17,6 +17,7 @@ from urdf_usd.conformance.checks.catalogue import CHECKS, SIMULATION_CHECKS
 from urdf_usd.conformance.checks.check import Comparison, compare
 from urdf_usd.conformance.descriptions import questions
 from urdf_usd.conformance.engines.mujoco_models import with_motion
+from urdf_usd.conformance.engines.protocol import Observed, Outcome
 from urdf_usd.conformance.engines.reference import observe_robot
 from urdf_usd.conformance.observation.robot import (
     AssemblyGap,
@@ -28,13 +29,11 @@ from urdf_usd.conformance.observation.robot import (
 )
 from urdf_usd.conformance.observation.shapes import Role, ShapeObservation
 from urdf_usd.conformance.tolerance import Tolerance, derive_tolerance_model
-from urdf_usd.converter.robot.model import (
-    Fixed,
-    Range,
-    Revolute,
-    Robot,
-)
+from urdf_usd.conformance.verdict.judged import Judgement
+from urdf_usd.conformance.verdict.judgement import judge
+from urdf_usd.converter.robot.model import Fixed, Range, Revolute, Robot
 from urdf_usd.converter.urdf.parse import parse
+from urdf_usd.reports.records.record import CheckRecord
 
 ROBOT = parse(ROBOTS / "miniature.urdf").robot
 CONFIGURATIONS = questions(ROBOT)
@@ -44,6 +43,24 @@ def compared(check: str, expected: Observation, actual: Observation) -> Comparis
     """Compare two observations by the check of an identifier."""
     (found,) = (one for one in (*CHECKS, *SIMULATION_CHECKS) if one.id == check)
     return compare(found, expected, actual, derive_tolerance_model(expected, Tolerance()))
+
+
+def judged(
+    usd: Observation | Outcome, urdf: Observation | None = None, **engines: Observation | Outcome
+) -> Judgement:
+    """Judge a USD by the URDF's reading and those of engines."""
+    readings = {"reference": urdf or urdf_reading(), **engines, "usd": usd}
+    outcomes = {
+        name: Observed(one) if isinstance(one, Observation) else one
+        for name, one in readings.items()
+    }
+    usd = outcomes.pop("usd")
+    return judge(outcomes, usd)
+
+
+def check_of(judgement: Judgement, check: str) -> CheckRecord:
+    """Return the record of a check."""
+    return next(one for one in judgement.checks if one.id == check)
 
 
 @cache

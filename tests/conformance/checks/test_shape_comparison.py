@@ -13,8 +13,13 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from tests.conformance.engines.usd_observations import Array, pose
-from tests.conformance.miniatures import restating_shapes, urdf_reading, usd_reading
-from urdf_usd.conformance.engines.protocol import Observed
+from tests.conformance.miniatures import (
+    check_of,
+    judged,
+    restating_shapes,
+    urdf_reading,
+    usd_reading,
+)
 from urdf_usd.conformance.engines.surfaces import mesh_surface, primitive_surface
 from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.observation.shapes import (
@@ -25,7 +30,7 @@ from urdf_usd.conformance.observation.shapes import (
     Vec3,
 )
 from urdf_usd.conformance.tolerance import RELATIVE
-from urdf_usd.conformance.verdict.judgement import judge
+from urdf_usd.conformance.verdict.judged import Judgement
 from urdf_usd.reports.records.record import CheckRecord, Grade, Verdict
 
 _SEVERITY = attrgetter("severity")
@@ -56,10 +61,7 @@ def _judged(
     expected: Sequence[ShapeObservation], actual: Sequence[ShapeObservation]
 ) -> dict[str, CheckRecord]:
     """Judge the base's colliders; everything else is the same."""
-    judgement = judge(
-        {"reference": Observed(_with(urdf_reading(), expected))},
-        Observed(_with(usd_reading(), actual)),
-    )
+    judgement = judged(_with(usd_reading(), actual), _with(urdf_reading(), expected))
     return {c.id: c for c in judgement.checks if c.id.startswith("collision.")}
 
 
@@ -166,6 +168,19 @@ def test_colliders_that_are_divided_differently(case: str) -> None:
         assert message in checks["collision.shapes"].findings[0].message
 
 
+def _with_engine(
+    expected: Sequence[ShapeObservation], engine: Sequence[ShapeObservation]
+) -> Judgement:
+    """Judge a right USD where an engine reads other shapes."""
+    spec, usd = (_with(reading, expected) for reading in (urdf_reading(), usd_reading()))
+    read = structs.replace(_with(urdf_reading(), engine), engine="engine")
+    return judged(usd, spec, engine=read)
+
+
+def _compared_by(check: CheckRecord) -> dict[str, int]:
+    return {difference.engine: difference.compared for difference in check.differences}
+
+
 def test_engine_that_states_hulls_alone_confirms_pieces() -> None:
     expected = _pieces(-0.5, 0.0, 0.6)
     hulls = [
@@ -173,17 +188,8 @@ def test_engine_that_states_hulls_alone_confirms_pieces() -> None:
         for shape in reversed(expected)
         if shape.surface
     ]
-    spec, engine = (_with(urdf_reading(), shapes) for shapes in (expected, hulls))
-    judgement = judge(
-        {"reference": Observed(spec), "engine": Observed(structs.replace(engine, engine="engine"))},
-        Observed(_with(usd_reading(), expected)),
-    )
-    compared = {
-        check.id: difference.compared
-        for check in judgement.checks
-        for difference in check.differences
-        if difference.engine == "engine"
-    }
+    judgement = _with_engine(expected, hulls)
+    compared = {check.id: _compared_by(check)["engine"] for check in judgement.checks}
 
     assert judgement.verdict is Verdict.EXACT
     assert judgement.deviations == ()
@@ -192,18 +198,11 @@ def test_engine_that_states_hulls_alone_confirms_pieces() -> None:
 
 
 def test_engine_without_meshes_is_ignored_for_meshes() -> None:
-    unstated = _shape("m", ShapeKind.MESH, stated=False)
-    spec = _with(urdf_reading(), [_box("a")])
-    engine = structs.replace(_with(urdf_reading(), [unstated]), engine="engine")
-    judgement = judge(
-        {"reference": Observed(spec), "engine": Observed(engine)},
-        Observed(_with(usd_reading(), [_box("a")])),
-    )
-    support = next(c for c in judgement.checks if c.id == "collision.support")
+    judgement = _with_engine([_BOX], [_shape("m", ShapeKind.MESH, stated=False)])
+    counts = _compared_by(check_of(judgement, "collision.support"))
 
     assert judgement.verdict is Verdict.EXACT
     assert judgement.deviations == ()
-    counts = {d.engine: d.compared for d in support.differences}
     assert counts["engine"] == counts["reference"] - 1
 
 
@@ -222,19 +221,16 @@ def test_float32_rounding_of_shapes_is_exact(seed: int, far: float, scale: float
     )
     expected = mesh_surface(points, mesh.faces, true)
     actual = mesh_surface(points.astype(np.float32).astype(np.float64), mesh.faces, stored)
-    place = tuple(position.tolist())
-    kind = ShapeKind.MESH
-    checks = _judged(
-        [_shape("a", kind, surface=expected, position=place)],
-        [_shape("a", kind, surface=actual, position=place)],
+    sides = (
+        [_shape("a", ShapeKind.MESH, surface=one, position=tuple(position.tolist()))]
+        for one in (expected, actual)
     )
 
-    assert set(_grades(checks).values()) == {Grade.EXACT}
+    assert set(_grades(_judged(*sides)).values()) == {Grade.EXACT}
 
 
-def test_difference_above_the_bound_is_not_exact() -> None:
-    ball = [_mesh("a", trimesh.creation.icosphere(3), np.eye(4))]
-    bound = _judged(ball, ball)["collision.support"].bound
+def test_bound_of_shapes_is_that_of_float32() -> None:
+    bound = _judged(_WHOLE, _WHOLE)["collision.support"].bound
 
     assert bound is not None
     assert RELATIVE < bound < 10 * RELATIVE
@@ -309,8 +305,8 @@ def test_appearances(case: str) -> None:
         restating_shapes(reading, "base", Role.VISUAL, lambda _, looks=looks: [_visual(looks)])  # type: ignore[misc]  # a default binds it
         for reading, looks in zip((urdf_reading(), usd_reading()), sides, strict=True)
     )
-    judgement = judge({"reference": Observed(expected)}, Observed(actual))
-    checks = {check.id.removeprefix("visual."): check for check in judgement.checks}
+    found = judged(actual, expected).checks
+    checks = {check.id.removeprefix("visual."): check for check in found}
 
     for pair in grades.split():
         name, _, grade = pair.partition("=")

@@ -1,4 +1,4 @@
-"""Scenes of the 3D view, compared with solids and the kinematics of robots."""
+"""Scenes of the 3D view, compared with solids and kinematics; distances of link frames."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ import numpy as np
 import pytest
 import trimesh
 from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
 
+from urdf_usd.conformance.checks.kinematics import angles
 from urdf_usd.conformance.descriptions import questions
 from urdf_usd.conformance.drawing.scene import (
+    agreements,
     build_model,
     coarsen,
     draw_scene,
     inertia_ellipsoid,
+    link_errors,
     shares,
 )
 from urdf_usd.conformance.engines.reference import observe_robot
@@ -29,14 +33,13 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
 )
 from urdf_usd.converter import convert
-from urdf_usd.converter.robot.spatial import rotation_about
+from urdf_usd.converter.robot.spatial import inertia_values, rotation_about
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.corpus import resolve_robot
 from urdf_usd.reports.records.scene import (
     Affine,
     MotionKind,
     Scene,
-    SceneJoint,
     SceneMesh,
     SceneModel,
 )
@@ -87,20 +90,15 @@ def _drawn(source: str, folder: Path) -> tuple[Scene, Observation]:
 
 
 def test_inertia_of_an_ellipsoid_is_drawn_as_the_ellipsoid() -> None:
-    mass, semi = 2.5, np.array([0.1, 0.25, 0.4])
+    mass, squares = 2.5, np.array([0.1, 0.25, 0.4]) ** 2
     turn = rotation_about((0.6, 0.0, 0.8), np.array([0.7]))[0]
-    squares = semi**2
     moments = mass / 5 * (squares.sum() - squares)
-    tensor = turn @ np.diag(moments) @ turn.T
-    ixx, ixy, ixz = tensor[0].tolist()
-    _, iyy, iyz = tensor[1].tolist()
-    inertia = (ixx, ixy, ixz, iyy, iyz, float(tensor[2, 2]))
+    inertia = inertia_values(turn @ np.diag(moments) @ turn.T)
     drawn = inertia_ellipsoid(MassProperties(mass, (1.0, 2.0, 3.0), inertia))
     assert drawn is not None
     matrix = _matrix(drawn)
-    np.testing.assert_allclose(
-        matrix[:3, :3] @ matrix[:3, :3].T, turn @ np.diag(squares) @ turn.T, atol=1e-12
-    )
+    expected = turn @ np.diag(squares) @ turn.T
+    np.testing.assert_allclose(matrix[:3, :3] @ matrix[:3, :3].T, expected, atol=1e-12)
     np.testing.assert_allclose(matrix[:3, 3], (1.0, 2.0, 3.0))
 
 
@@ -113,15 +111,9 @@ def test_physically_impossible_inertia_is_not_drawn(
     assert inertia_ellipsoid(MassProperties(1.0, (0.0, 0.0, 0.0), inertia)) is None
 
 
-def _coarse(
-    points: NDArray[np.float64], triangles: NDArray[np.integer], target: int
-) -> SceneMesh | None:
-    return coarsen(points, triangles, target, {})
-
-
 def test_mesh_within_its_budget_is_not_simplified() -> None:
     corners, faces = _sphere(8)
-    mesh = _coarse(corners, faces, 10_000)
+    mesh = coarsen(corners, faces, 10_000, {})
     assert mesh is not None
     # Triangles at the poles have two corners at one point.
     assert (mesh.triangles, mesh.drawn) == (256, 224)
@@ -135,7 +127,7 @@ def test_simplified_box_keeps_its_faces() -> None:
     for _ in range(5):
         box = box.subdivide()
     turn = rotation_about((0.6, 0.64, 0.48), np.array([0.7]))[0]
-    mesh = _coarse(box.vertices @ turn.T, box.faces, 1500)
+    mesh = coarsen(box.vertices @ turn.T, box.faces, 1500, {})
     assert mesh is not None
     assert mesh.drawn <= 1500 < mesh.triangles
     beyond = np.max(abs(_points(mesh) @ turn) - [1.0, 0.6, 0.2], axis=1)
@@ -146,7 +138,7 @@ def test_simplified_box_keeps_its_faces() -> None:
 
 
 def test_mesh_without_area_is_not_drawn() -> None:
-    assert _coarse(np.ones((3, 3)), np.array([[0, 1, 2]]), 9) is None
+    assert coarsen(np.ones((3, 3)), np.array([[0, 1, 2]]), 9, {}) is None
 
 
 def test_mesh_is_equal_whatever_its_merged_points_and_rounding() -> None:
@@ -179,40 +171,79 @@ def _poses(
 ) -> dict[str, NDArray[np.float64]]:
     poses = {model.root: np.eye(4)}
     for joint in model.joints:
-        values = positions.get(joint.name, ())
-        motion = _motion(joint, values)
-        poses[joint.child] = poses[joint.parent] @ _matrix(joint.rest) @ motion
+        assert joint.anchor == (0.0, 0.0, 0.0)
+        moved = np.eye(4)
+        for motion, value in zip(joint.motions, positions.get(joint.name, ()), strict=True):
+            if motion.kind is MotionKind.TURN:
+                moved[:3, :3] = rotation_about(motion.axis, np.array([value]))[0]
+            else:
+                moved[:3, 3] = np.array(motion.axis) * value
+        poses[joint.child] = poses[joint.parent] @ _matrix(joint.rest) @ moved
     return poses
 
 
-def _motion(joint: SceneJoint, values: tuple[float, ...]) -> NDArray[np.float64]:
-    assert joint.anchor == (0.0, 0.0, 0.0)
-    matrix = np.eye(4)
-    for motion, value in zip(joint.motions, values, strict=True):
-        if motion.kind is MotionKind.TURN:
-            matrix[:3, :3] = rotation_about(motion.axis, np.array([value]))[0]
-        else:
-            matrix[:3, 3] = np.array(motion.axis) * value
-    return matrix
-
-
 def test_sliders_have_finite_limits() -> None:
-    spec = _arm(lower=-math.inf, upper=1e16)
-    (joint,) = build_model("urdf", spec, {}, {}).joints
-    (motion,) = joint.motions
+    joint = JointObservation(
+        *("elbow", JointType.REVOLUTE, "a", "b", -math.inf, 1e16), axis=(0.0, 0.6, 0.8)
+    )
+    links = (LinkObservation("a"), LinkObservation("b"))
+    frames = Frames(("a", "b"), np.zeros((1, 2, 3)), np.tile(np.eye(3), (1, 2, 1, 1)))
+    spec = Observation("reference", "arm", "a", frozenset(), links, (joint,), frames)
+    (motion,) = build_model("urdf", spec, {}, {}).joints[0].motions
     assert (motion.lower, motion.upper) == (-math.pi, math.pi)
 
 
-def _arm(lower: float, upper: float) -> Observation:
-    axis = (0.0, 0.6, 0.8)
-    joint = JointObservation("elbow", JointType.REVOLUTE, "a", "b", lower, upper, axis=axis)
-    frames = Frames(("a", "b"), np.zeros((1, 2, 3)), np.tile(np.eye(3), (1, 2, 1, 1)))
-    return Observation(
-        engine="reference",
-        robot="arm",
-        root="a",
-        states=frozenset(),
-        links=(LinkObservation("a"), LinkObservation("b")),
-        joints=(joint,),
-        frames=frames,
+_TURN = Rotation.from_euler("xyz", [0.4, -1.1, 2.3])
+
+
+def _frames(links: tuple[str, ...], shift: float = 0.0, turn: float = 0.0) -> Frames:
+    """Place links at oblique poses in two configurations; the last may be displaced."""
+    count = len(links)
+    positions = np.arange(2.0 * count * 3).reshape(2, count, 3) / 7.0
+    rotations = np.tile(_TURN.as_matrix(), (2, count, 1, 1))
+    positions[1, -1, 1] += shift
+    axis = np.array([0.48, 0.6, 0.64])
+    rotations[1, -1] = (_TURN * Rotation.from_rotvec(turn * axis)).as_matrix()
+    return Frames(links, positions, rotations)
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-9, 1e-4, 0.5, 3.0, math.pi])
+def test_small_angles_keep_their_digits(angle: float) -> None:
+    turned = (_TURN * Rotation.from_rotvec([0.0, angle, 0.0])).as_matrix()
+    found = float(angles(_TURN.as_matrix(), turned))
+    assert found == pytest.approx(angle, rel=1e-6, abs=1e-15)
+
+
+def test_errors_are_listed_by_link_and_configuration() -> None:
+    first = _frames(("hand", "arm"), shift=0.25, turn=0.125)
+    plain = _frames(("hand", "arm"))
+    second = Frames(
+        ("arm", "extra", "hand"),
+        plain.positions[:, [1, 0, 0]],
+        plain.rotations[:, [1, 0, 0]],
     )
+    errors = link_errors(first, second, ("zero", "upper"))
+    assert errors is not None
+    assert errors.links == ("hand", "arm")
+    assert errors.configurations == ("zero", "upper")
+    assert errors.positions == ((0.0, 0.0), (0.0, 0.25))
+    assert errors.rotations == ((0.0, 0.0), (0.0, 0.125))
+    infinite = link_errors(plain, _frames(("hand", "arm"), shift=math.inf), ("zero", "upper"))
+    assert infinite is not None
+    assert infinite.positions == ((0.0, 0.0), (0.0, None))
+
+
+def test_every_pair_of_engines_is_compared_once() -> None:
+    names = ("base", "hand")
+    frames = {
+        "reference": _frames(names),
+        "engine": _frames(names, shift=0.5),
+        "other": _frames(("elsewhere",)),
+        "usd": _frames(names),
+    }
+    found = {one.engines: (one.position, one.link) for one in agreements(frames)}
+    assert found == {
+        ("reference", "engine"): (0.5, "hand"),
+        ("reference", "usd"): (0.0, None),
+        ("engine", "usd"): (0.5, "hand"),
+    }

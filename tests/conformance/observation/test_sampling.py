@@ -1,20 +1,27 @@
-"""Configurations cover the joint ranges, follow couplings and stay inside limits."""
+"""Configurations cover the joint ranges; values of wrong types in an observation are found."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.observation.robot import (
     Configurations,
     JointObservation,
     JointType,
+    LinkObservation,
+    MassProperties,
     MimicObservation,
+    Observation,
+    Quantity,
     Vec3,
     head_coupling,
+    require_types,
 )
 from urdf_usd.conformance.observation.sampling import configurations
 
@@ -31,9 +38,7 @@ def _joint(
     axis: Vec3 | None = None,
 ) -> JointObservation:
     coupling = MimicObservation(*mimic) if mimic else None
-    return JointObservation(
-        name, joint_type, "parent", "child", lower, upper, mimic=coupling, axis=axis
-    )
+    return JointObservation(name, joint_type, "a", "b", lower, upper, mimic=coupling, axis=axis)
 
 
 def _of(sampled: Configurations, name: str) -> NDArray[np.float64]:
@@ -173,3 +178,38 @@ def test_offset_bound_of_a_coupling_includes_cancelled_terms() -> None:
 
     assert head is not None
     assert (head.offset, head.terms) == (0.0, 2e3)
+
+
+_ARM = Observation(
+    engine="e",
+    robot="arm",
+    root="a",
+    states=frozenset({Quantity.LINKS, Quantity.JOINTS}),
+    links=(LinkObservation("a"), LinkObservation("b", MassProperties(2, (0.1, 0.2, 0.3), None))),
+    joints=(_joint("j", R, -1, 2.5),),
+)
+
+
+def test_lists_integers_and_numpy_numbers_are_accepted() -> None:
+    links: Any = [LinkObservation("a"), LinkObservation("b")]
+    require_types(structs.replace(_ARM, links=links, precision=np.float32(1e-7)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"links": 7}, "Expected `array`, got `int` - at `observation.links`"),
+        ({"notes": (3,)}, "Expected `str`, got `int` - at `observation.notes[0]`"),
+        ({"up": (1.0, 2.0)}, "Expected `array` of length 3, got 2 - at `observation.up`"),
+        ({"precision": True}, "Expected `float`, got `bool` - at `observation.precision`"),
+        (
+            {"links": (structs.replace(_ARM.links[0], name=3),)},
+            "Expected `str`, got `int` - at `observation.links[0].name`",
+        ),
+        ({"notes": (object(),)}, "observation has a value of type object"),
+    ],
+)
+def test_value_of_wrong_type_is_named(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError) as error:
+        require_types(structs.replace(_ARM, **changes))
+    assert str(error.value) == message

@@ -1,4 +1,4 @@
-"""Attribution of differences to the USD or to an engine."""
+"""Attribution of differences to the USD, to an engine or to a simulator of the USD."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from msgspec import structs
 
 from tests.conformance.miniatures import (
     ROBOT,
+    check_of,
     engine_reading,
     restating_joint,
     urdf_reading,
@@ -17,36 +18,57 @@ from tests.conformance.miniatures import (
     with_inertial,
 )
 from urdf_usd.conformance.engines.protocol import Observed, Outcome, Unsupported
-from urdf_usd.conformance.observation.robot import DOUBLE_PRECISION, SINGLE_PRECISION, Observation
+from urdf_usd.conformance.observation.robot import (
+    DOUBLE_PRECISION,
+    SINGLE_PRECISION,
+    Base,
+    Observation,
+    Quantity,
+)
 from urdf_usd.conformance.tolerance import Tolerance, derive_tolerance_model
 from urdf_usd.conformance.verdict.deviations import UNEXPLAINED
 from urdf_usd.conformance.verdict.judged import Judgement
 from urdf_usd.conformance.verdict.judgement import judge
 from urdf_usd.reports.records.record import CheckRecord, Grade, Verdict
 
-SPEC = Observed(urdf_reading())
 # Three values of one limit: the specification's, and two others.
 RIGHT, WRONG, OTHER = 2.4, 2.0, 1.7
+FAR_LIMIT = 1e12
 
 
 def _with_upper(reading: Observation, upper: float) -> Observation:
     return restating_joint(reading, "elbow", upper=upper)
 
 
-def _judge(usd: float, **engines: float | None) -> Judgement:
+def _outcome(one: Observation | Outcome) -> Outcome:
+    return Observed(one) if isinstance(one, Observation) else one
+
+
+def _judge(
+    usd: float | Observation,
+    *simulators: Observation | Outcome,
+    urdf: float | Observation = RIGHT,
+    **engines: float | Observation | None,
+) -> Judgement:
     """Judge a USD by the limits that engines read; None for one that reads no file."""
-    urdf: dict[str, Outcome] = {"reference": SPEC}
-    for name, upper in engines.items():
-        urdf[name] = (
-            Unsupported("bad origin")
-            if upper is None
-            else Observed(_with_upper(engine_reading(name), upper))
-        )
-    return judge(urdf, Observed(_with_upper(usd_reading(), usd)))
+    spec = urdf if isinstance(urdf, Observation) else _with_upper(urdf_reading(), urdf)
+    seen = usd if isinstance(usd, Observation) else _with_upper(usd_reading(), usd)
+    outcomes: dict[str, Outcome] = {"reference": Observed(spec)}
+    for name, read in engines.items():
+        if isinstance(read, float):
+            outcomes[name] = Observed(_with_upper(engine_reading(name), read))
+        else:
+            outcomes[name] = Unsupported("bad origin") if read is None else Observed(read)
+    return judge(
+        outcomes,
+        Observed(seen),
+        simulators=[*map(_outcome, simulators)],
+        expected_base=Base.FLOATING,
+    )
 
 
 def _upper(judgement: Judgement) -> CheckRecord:
-    return next(check for check in judgement.checks if check.id == "limits.upper")
+    return check_of(judgement, "limits.upper")
 
 
 def _unexplained(judgement: Judgement) -> set[str]:
@@ -108,12 +130,11 @@ def test_engines_with_known_deviations_are_no_evidence(
 ) -> None:
     limits = {"lower": upper, "upper": upper}
     spec = restating_joint(urdf_reading(), "elbow", lower=0.0, upper=0.0)
-    usd = restating_joint(usd_reading(), "elbow", **limits)
-    urdf: dict[str, Outcome] = {"reference": Observed(spec)}
-    for name in engines:
-        unlimited = restating_joint(engine_reading(name), "elbow", lower=-math.inf, upper=None)
-        urdf[name] = Observed(unlimited)
-    judgement = judge(urdf, Observed(usd))
+    unlimited = {
+        name: restating_joint(engine_reading(name), "elbow", lower=-math.inf, upper=None)
+        for name in engines
+    }
+    judgement = _judge(restating_joint(usd_reading(), "elbow", **limits), urdf=spec, **unlimited)
 
     assert judgement.verdict is verdict
     assert _unexplained(judgement) == set()
@@ -151,11 +172,8 @@ FAR = structs.replace(
 def test_rounding_of_single_precision_is_no_contradiction(
     precision: float, verdict: Verdict, deviating: set[str]
 ) -> None:
-    urdf: dict[str, Outcome] = {
-        "reference": Observed(urdf_reading(FAR)),
-        "newton": Observed(_drifting(engine_reading("newton", FAR), precision)),
-    }
-    judgement = judge(urdf, Observed(usd_reading(FAR)))
+    newton = _drifting(engine_reading("newton", FAR), precision)
+    judgement = _judge(usd_reading(FAR), urdf=urdf_reading(FAR), newton=newton)
 
     assert judgement.verdict is verdict
     assert _unexplained(judgement) == deviating
@@ -165,20 +183,16 @@ def test_rounding_of_single_precision_is_no_contradiction(
     ("precision", "verdict"), [(SINGLE_PRECISION, Verdict.CLOSE), (DOUBLE_PRECISION, Verdict.FAILS)]
 )
 def test_simulator_beyond_the_tolerance_is_never_exact(precision: float, verdict: Verdict) -> None:
-    judgement = judge(
-        {"reference": Observed(urdf_reading(FAR))},
-        Observed(usd_reading(FAR)),
-        simulators=[Observed(_drifting(engine_reading("physx", FAR), precision))],
-    )
+    physx = structs.replace(_drifting(usd_reading(FAR), precision), engine="physx")
 
-    assert judgement.verdict is verdict
+    assert _judge(usd_reading(FAR), physx, urdf=urdf_reading(FAR)).verdict is verdict
 
 
 def test_deviation_of_another_engine_does_not_apply() -> None:
     spec = restating_joint(urdf_reading(), "elbow", lower=0.0, upper=0.5)
     unlimited = restating_joint(engine_reading("pybullet"), "elbow", lower=None, upper=None)
     usd = restating_joint(usd_reading(), "elbow", lower=0.0, upper=0.5)
-    judgement = judge({"reference": Observed(spec), "pybullet": Observed(unlimited)}, Observed(usd))
+    judgement = _judge(usd, urdf=spec, pybullet=unlimited)
 
     assert _unexplained(judgement) == {"pybullet"}
     assert judgement.verdict is Verdict.DISPUTED
@@ -197,10 +211,7 @@ def test_dispute_names_both_engines_and_the_value() -> None:
 
 
 def test_dispute_of_one_value_does_not_hide_the_failure_of_another() -> None:
-    urdf: dict[str, Outcome] = {"reference": SPEC}
-    urdf["mujoco"] = Observed(_with_upper(engine_reading("mujoco"), WRONG))
-    usd = restating_joint(usd_reading(), "shoulder", upper=0.5)
-    check = _upper(judge(urdf, Observed(usd)))
+    check = _upper(_judge(restating_joint(usd_reading(), "shoulder", upper=0.5), mujoco=WRONG))
 
     assert check.grade is Grade.FAILS
     assert [(f.subject, f.grade) for f in check.findings] == [
@@ -211,11 +222,87 @@ def test_dispute_of_one_value_does_not_hide_the_failure_of_another() -> None:
 
 def test_deviation_states_its_size_and_its_subjects() -> None:
     robot = with_inertial(with_inertial(ROBOT, "arm", mass=2.5), "wheel", mass=3.0)
-    urdf: dict[str, Outcome] = {"reference": SPEC, "drake": Observed(engine_reading("drake"))}
-    urdf["mujoco"] = Observed(engine_reading("mujoco", robot))
-    judgement = judge(urdf, Observed(usd_reading()))
+    readings = {"drake": engine_reading("drake"), "mujoco": engine_reading("mujoco", robot)}
+    judgement = _judge(usd_reading(), **readings)
     (deviation,) = (d for d in judgement.deviations if d.check == "mass.link.mass")
 
     assert judgement.verdict is Verdict.EXACT
     assert deviation.subjects == ("link arm", "link wheel")
     assert deviation.largest == pytest.approx(1.0)
+
+
+def _simulated(upper: float = RIGHT, engine: str = "physx") -> Observation:
+    reading = _with_upper(usd_reading(), upper)
+    return structs.replace(reading, engine=engine, precision=SINGLE_PRECISION)
+
+
+@pytest.mark.parametrize(
+    ("usd", "simulated", "verdict", "unequal"),
+    [
+        (RIGHT, RIGHT, Verdict.EXACT, {"reference": 0, "usd": 0, "physx": 0}),
+        # The USD states the right limit, and the simulator computes with another.
+        (RIGHT, WRONG, Verdict.FAILS, {"reference": 0, "usd": 0, "physx": 1}),
+        # A simulator that agrees does not excuse the USD.
+        (WRONG, RIGHT, Verdict.FAILS, {"reference": 1, "usd": 1, "physx": 0}),
+        (WRONG, WRONG, Verdict.FAILS, {"reference": 1, "usd": 1, "physx": 1}),
+    ],
+)
+def test_value_of_a_simulator_counts(
+    usd: float, simulated: float, verdict: Verdict, unequal: dict[str, int]
+) -> None:
+    judgement = _judge(usd, _simulated(simulated))
+    check = _upper(judgement)
+
+    assert judgement.verdict is verdict
+    assert judgement.deviations == ()
+    assert {one.engine: one.unequal for one in check.differences} == unequal
+    assert [one.side for one in check.differences] == ["urdf", "usd", "usd"]
+    # The same fault in several engines is one finding.
+    assert len(check.findings) == (verdict is Verdict.FAILS)
+    for finding in check.findings:
+        assert finding.subject == "joint elbow"
+        assert finding.message.startswith("physx: ") is (usd == RIGHT)
+
+
+@pytest.mark.parametrize(
+    ("base", "verdict"), [(Base.FIXED, Verdict.FAILS), (Base.FLOATING, Verdict.EXACT)]
+)
+def test_base_of_a_simulator_counts(base: Base, verdict: Verdict) -> None:
+    states = _simulated().states | {Quantity.BASE}
+
+    assert _judge(RIGHT, structs.replace(_simulated(), states=states, base=base)).verdict is verdict
+
+
+def test_quantity_that_a_simulator_does_not_report_is_not_counted() -> None:
+    without = structs.replace(_simulated(WRONG), states=_simulated().states - {Quantity.LIMITS})
+    judgement = _judge(RIGHT, without)
+    difference = _upper(judgement).differences[-1]
+
+    assert judgement.verdict is Verdict.EXACT
+    assert (difference.engine, difference.compared) == ("physx", 0)
+    assert difference.reason is not None
+
+
+def test_known_deviation_of_a_simulator_does_not_count() -> None:
+    newton, physx = _simulated(math.inf, "newton-usd"), _simulated(math.inf, "physx")
+    judgement = _judge(FAR_LIMIT, newton, urdf=FAR_LIMIT)
+    (deviation,) = judgement.deviations
+
+    assert judgement.verdict is Verdict.EXACT
+    assert (deviation.id, deviation.check) == ("newton-usd-far-range", "limits.upper")
+    assert _judge(FAR_LIMIT, newton, physx, urdf=FAR_LIMIT).verdict is Verdict.FAILS
+
+
+def test_refusal_of_a_usd_that_is_made_for_a_simulator_fails() -> None:
+    refusal = Unsupported("Newton: Reversed joints are not supported", invalid=True)
+    judgement = _judge(RIGHT, _simulated(), refusal)
+
+    assert judgement.verdict is Verdict.FAILS
+    assert judgement.reason == f"a simulator refuses the USD: {refusal.reason}"
+    assert "upper position limits" in _judge(WRONG, refusal).reason
+
+
+def test_rounding_of_single_precision_is_exact() -> None:
+    near = RIGHT * (1 + 2 * SINGLE_PRECISION)
+
+    assert _upper(_judge(RIGHT, _simulated(near))).grade is Grade.EXACT

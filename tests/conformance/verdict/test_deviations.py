@@ -83,17 +83,11 @@ def test_deviation_is_detected_on_its_file(deviation: Deviation, tmp_path: Path)
     assert judgement.verdict is not Verdict.DISPUTED
 
 
-def test_identifiers_are_unique_and_name_their_engine() -> None:
-    identifiers = [deviation.id for deviation in DEVIATIONS]
-
-    assert len(set(identifiers)) == len(identifiers)
-    assert all(each.id.startswith(f"{each.engine}-") for each in DEVIATIONS)
-
-
-def test_table_cites_checks_that_exist() -> None:
-    for deviation in DEVIATIONS:
-        for beginning in deviation.checks:
-            assert any(check.id.startswith(beginning) for check in CHECKS)
+def test_deviations_have_identifiers_of_their_engine_and_cite_checks_that_exist() -> None:
+    assert len({deviation.id for deviation in DEVIATIONS}) == len(DEVIATIONS)
+    for each in DEVIATIONS:
+        assert each.id.startswith(f"{each.engine}-")
+        assert all(any(one.id.startswith(start) for one in CHECKS) for start in each.checks)
 
 
 @pytest.mark.corpus

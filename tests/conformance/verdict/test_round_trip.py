@@ -47,19 +47,15 @@ def _trips(
     ``spec`` is the observation of the URDF by the reference and, if given, also of the USD.
     """
     urdf, usd = (spec, spec) if spec else (urdf_reading(), usd_reading())
-    outcomes: dict[str, Outcome] = {
-        name: Observed(structs.replace(one, engine=name)) if isinstance(one, Observation) else one
-        for name, one in after.items()
-    }
-    judgement = judge(
+    first, second = (
         {
-            "reference": Observed(structs.replace(urdf, engine="reference")),
-            **{name: Observed(structs.replace(one, engine=name)) for name, one in before.items()},
-        },
-        Observed(usd),
-        back=RoundTripOutcomes(outcomes, failure),
-        expected_base=Base.FLOATING,
+            name: one if isinstance(one, Outcome) else Observed(structs.replace(one, engine=name))
+            for name, one in readings.items()
+        }
+        for readings in ({"reference": urdf, **before}, after)
     )
+    back = RoundTripOutcomes(second, failure)
+    judgement = judge(first, Observed(usd), back=back, expected_base=Base.FLOATING)
     return {
         check.id.removeprefix(_PREFIX): check
         for check in judgement.checks
