@@ -218,8 +218,8 @@ def test_usd_with_missing_parts_is_incomplete_at_best() -> None:
 
 
 def test_reason_of_engines_without_a_reading_is_recorded() -> None:
-    engines = {"mujoco": Unsupported("bad origin"), "pybullet": Crashed("-11")}
-    links = judged(usd_reading(), **engines).checks[0]
+    mujoco, pybullet = Unsupported("bad origin"), Crashed("-11")
+    links = judged(usd_reading(), mujoco=mujoco, pybullet=pybullet).checks[0]
 
     assert [(one.engine, one.compared, one.reason) for one in links.differences] == [
         ("reference", len(ROBOT.links), None),
