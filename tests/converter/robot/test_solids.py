@@ -1,4 +1,4 @@
-"""Mass properties of solids, compared with trimesh."""
+"""Mass properties of solids, and primitives that are fitted to points, compared with trimesh."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import pytest
 import trimesh
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
+from trimesh.proximity import closest_point_naive
 
 from urdf_usd.converter.robot import solids
 from urdf_usd.converter.robot.model import Box, Capsule, Cylinder, Sphere
+from urdf_usd.converter.robot.spatial import transform_from_pose
 
 # Off the origin and rotated, so that no cross term is zero.
 _PLACE = np.eye(4)
@@ -26,19 +29,67 @@ def _assert_like(solid: solids.Solid, mesh: trimesh.Trimesh, rel: float) -> None
     np.testing.assert_allclose(solid.inertia, inertia, atol=rel * float(np.abs(inertia).max()))
 
 
-@pytest.mark.parametrize(
-    ("shape", "mesh"),
-    [
-        (Box((0.3, 0.2, 0.7)), trimesh.creation.box((0.3, 0.2, 0.7))),
-        (Sphere(0.35), trimesh.creation.icosphere(5, 0.35)),
-        (Cylinder(0.2, 0.9), trimesh.creation.cylinder(0.2, 0.9, sections=512)),
-        (Capsule(0.2, 0.5), trimesh.creation.capsule(0.5, 0.2, count=(256, 256))),
-    ],
-)
-def test_mass_properties_of_primitives_match_fine_meshes(
-    shape: Box | Sphere | Cylinder | Capsule, mesh: trimesh.Trimesh
+Primitive = Box | Sphere | Cylinder | Capsule
+
+
+def _mesh_of(shape: Primitive, count: int = 64) -> trimesh.Trimesh:
+    mesh: trimesh.Trimesh
+    match shape:
+        case Box(size):
+            mesh = trimesh.creation.box(size)
+        case Sphere(radius):
+            mesh = trimesh.creation.icosphere(5 if count > 64 else 4, radius)
+        case Cylinder(radius, length):
+            mesh = trimesh.creation.cylinder(radius, length, sections=2 * count)
+        case Capsule(radius, length):
+            mesh = trimesh.creation.capsule(length, radius, count=(count, count))
+    return mesh
+
+
+_SHAPES = (Box((0.3, 0.2, 0.7)), Sphere(0.35), Cylinder(0.2, 0.9), Capsule(0.15, 0.6))
+
+
+@pytest.mark.parametrize("shape", _SHAPES)
+def test_mass_properties_of_primitives_match_fine_meshes(shape: Primitive) -> None:
+    _assert_like(solids.primitive_solid(shape), _mesh_of(shape, 256), rel=2e-3)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("shape", _SHAPES)
+def test_points_of_a_primitive_are_fitted_by_that_primitive(
+    shape: Primitive, *, turned: bool
 ) -> None:
-    _assert_like(solids.primitive_solid(shape), mesh, rel=2e-3)
+    placed = _mesh_of(shape)
+    if turned:
+        placed.apply_transform(_PLACE)
+
+    fit = solids.fit_primitive(np.asarray(placed.vertices))
+
+    assert fit is not None
+    assert type(fit.shape) is type(shape)
+    for found, own in zip(structs.astuple(fit.shape), structs.astuple(shape), strict=True):
+        assert np.sort(np.ravel(found)) == pytest.approx(np.sort(np.ravel(own)), rel=5e-3)
+    assert fit.distance < 2e-3
+    assert abs(fit.volume_error) < 1e-2
+    mesh = _mesh_of(fit.shape).apply_transform(transform_from_pose(fit.pose))
+    np.testing.assert_allclose(mesh.bounds, placed.bounds, atol=3e-3)
+
+
+def test_distance_of_a_fit_is_that_of_the_surfaces() -> None:
+    corners = np.array([(1.0, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1)])
+
+    fit = solids.fit_primitive(corners)
+
+    assert fit is not None
+    # Nearest points of each surface from the vertices of the other one.
+    mesh = _mesh_of(fit.shape).apply_transform(transform_from_pose(fit.pose))
+    hull = trimesh.convex.convex_hull(corners)
+    apart = max(
+        float(closest_point_naive(one, other.vertices)[1].max())  # type: ignore[no-untyped-call]  # trimesh annotates part
+        for one, other in ((mesh, hull), (hull, mesh))
+    )
+    # Over finitely many directions the distance is at most a little smaller.
+    assert fit.distance == pytest.approx(apart, rel=0.02)
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -63,9 +114,10 @@ def test_mesh_solid_does_not_depend_on_face_orientation() -> None:
     _assert_like(backwards, reference, rel=1e-9)
 
 
-def test_flat_solids_are_empty() -> None:
+def test_flat_solids_are_empty_and_have_no_fit() -> None:
     flat = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]])
 
+    assert solids.fit_primitive(flat) is None
     assert solids.hull_solid(flat) is solids.EMPTY
     assert solids.mesh_solid(flat[:3], np.array([3]), np.arange(3)) is solids.EMPTY
 
