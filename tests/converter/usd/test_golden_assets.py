@@ -18,7 +18,13 @@ import pytest
 from pxr import Sdf
 
 from urdf_usd.converter import ConvertOptions, Profile, convert
-from urdf_usd.converter.options import ColliderRule, ColliderRules, Layout, MaterialNetworks
+from urdf_usd.converter.options import (
+    ColliderRule,
+    ColliderRules,
+    InertiaOption,
+    Layout,
+    MaterialNetworks,
+)
 from urdf_usd.converter.robot.model import BaseOption
 from urdf_usd.converter.simulation.settings import load_settings, with_settings
 
@@ -48,6 +54,7 @@ _OPTIONS = {
     "plain-triangles": ConvertOptions(
         profile=Profile.USDPHYSICS, colliders=_colliders("trunk=mesh")
     ),
+    "geometry": ConvertOptions(inertia=InertiaOption.GEOMETRY),
     "merged": ConvertOptions(merge_fixed=True),
     "ros-merged": ConvertOptions(profile=Profile.ROS, merge_fixed=True),
     "plain-isaac": ConvertOptions(profile=Profile.ISAAC),
@@ -70,6 +77,9 @@ _CASES = {
     "drone": "default plain-isaac",
     # Colliders of several groups, mirrored and concave; vertex colours; sizes beyond float32.
     "shapes": "default ros",
+    # Mass and inertia that are absent, zero or impossible, with shapes of all kinds.
+    "estimates": "default geometry",
+    "weightless": "default geometry",
     # Equal files have one prim; files that refer to others only within one folder.
     "copies": "default",
     "merged": "default merged ros-merged",
