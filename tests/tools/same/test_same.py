@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.tools.same.differences import Names, differences, printed
+from tests.tools.same.__main__ import Names, differences, printed
 
 _LAYER = '#usda 1.0\ndef Xform "arm"\n{\n    double mass = %s\n    rel body = </arm/link>\n}\n'
-_UNCHANGED = Names({}, {}, {})
+_UNCHANGED = Names({}, {})
 
 
-def _write(folder: Path, grade: str, mass: str, status: int, caught: int, page: str) -> Path:
+def _write(folder: Path, grade: str, mass: str, status: int, outcome: str, page: str) -> Path:
     record = {
         "verdict": grade,
         "reason": page,
@@ -23,13 +23,13 @@ def _write(folder: Path, grade: str, mass: str, status: int, caught: int, page: 
         "corpora/report/results/arm.json": json.dumps(record),
         "corpora/report/results/leg.json": json.dumps(record),
         "corpora/report/assets/arm.usda": _LAYER % mass,
+        "corpora/report/assets/arm.stl": mass,
         "corpora/report/index.html": page,
-        "commands/00 convert/status.json": json.dumps({"exit_status": status}),
-        "commands/00 convert/out/arm.stl": mass,
-        "faults/faults.json": json.dumps({"faults": [{"id": "grams", "caught": caught}]}),
+        "options/physx/status.json": json.dumps({"exit_status": status}),
+        "faults/faults.json": json.dumps({"faults": [{"id": "grams", "outcome": outcome}]}),
     }
     if status:
-        files["commands/00 convert/out/new.urdf"] = "<robot/>"
+        files["options/physx/report/assets/new.usda"] = _LAYER % mass
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
@@ -37,12 +37,12 @@ def _write(folder: Path, grade: str, mass: str, status: int, caught: int, page: 
 
 
 def test_differences_are_reported_by_kind_and_renamed_values_are_none(tmp_path: Path) -> None:
-    former = _write(tmp_path / "former", "exact", "2.5", 0, 3, "a page")
-    same = _write(tmp_path / "same", "exact", "2.5", 0, 3, "a page")
-    renamed = _write(tmp_path / "renamed", "near", "2.5", 0, 3, "a page")
-    other = _write(tmp_path / "other", "close", "2.25", 2, 2, "another")
-    names = Names({}, {"exact": "near", "limit-exact": "limit-near"}, {})
-    parts = ("corpora", "commands", "faults")
+    former = _write(tmp_path / "former", "exact", "2.5", 0, "caught", "a page")
+    same = _write(tmp_path / "same", "exact", "2.5", 0, "caught", "a page")
+    renamed = _write(tmp_path / "renamed", "near", "2.5", 0, "caught", "a page")
+    other = _write(tmp_path / "other", "close", "2.25", 2, "missed", "another")
+    names = Names({}, {"exact": "near", "limit-exact": "limit-near"})
+    parts = ("corpora", "options", "faults")
 
     assert list(differences(former, same, _UNCHANGED, parts)) == []
     assert list(differences(former, renamed, names, parts)) == []
@@ -52,6 +52,7 @@ def test_differences_are_reported_by_kind_and_renamed_values_are_none(tmp_path: 
     assert {one.kind for one in found} == kinds | {"exit statuses", "faults"}
     lines = "\n".join(printed(found, texts=False))
     assert "corpora: report/results/arm.json (+1 more): verdict: 'exact' -> 'close'" in lines
-    assert "/arm.mass default: 2.5 -> 2.25" in lines
+    assert "/arm.mass default: '2.5' -> '2.25'" in lines
     assert "exit_status: 0 -> 2" in lines
-    assert "only" in lines
+    assert "arm.stl: other bytes" in lines
+    assert "only now" in lines
