@@ -13,27 +13,18 @@ EXAMPLES = ROOT / "examples"
 
 
 def installed_example(name: str, site: Path) -> Path:
-    """Install a package into a new folder for PYTHONPATH, without building it.
-
-    Args:
-        name: Folder of the package in ``examples/``.
-        site: The new folder.
-    """
+    """Install a package of ``examples/`` into a new folder for PYTHONPATH, without building it."""
     text = (EXAMPLES / name / "pyproject.toml").read_text(encoding="utf-8")
     project = tomllib.loads(text)["project"]
     stem = project["name"].replace("-", "_")
     metadata = site / f"{stem}-{project['version']}.dist-info"
     metadata.mkdir(parents=True)
     shutil.copy(EXAMPLES / name / f"{stem}.py", site)
-    (metadata / "METADATA").write_text(
-        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
-    )
-    groups = project["entry-points"]
-    lines = [
-        line
-        for group, entries in groups.items()
-        for line in (f"[{group}]", *(f"{name} = {at}" for name, at in entries.items()))
-    ]
+    fields = ("Metadata-Version: 2.1", *(f"{key}: {project[key]}" for key in ("name", "version")))
+    (metadata / "METADATA").write_text("\n".join(fields) + "\n")
+    lines = []
+    for group, entries in project["entry-points"].items():
+        lines += [f"[{group}]", *(f"{name} = {at}" for name, at in entries.items())]
     (metadata / "entry_points.txt").write_text("\n".join(lines))
     return site
 

@@ -16,12 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.installed_examples import (
-    EXAMPLES,
-    ROOT,
-    environment_with_commands,
-    installed_example,
-)
+from tests.installed_examples import EXAMPLES, ROOT, environment_with_commands, installed_example
 
 _ARM = (EXAMPLES / "arm.urdf").read_text(encoding="utf-8")
 _BROKEN = '<robot name="cut"><link name="a">'
@@ -33,21 +28,14 @@ def _yaml(file: Path) -> Any:  # noqa: ANN401  # any document
     return yaml.safe_load(file.read_text(encoding="utf-8"))
 
 
-def _git(folder: Path, *words: str) -> None:
-    git = shutil.which("git") or "git"
-    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
-    subprocess.run((git, *identity, *words), cwd=folder, check=True)
-
-
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """A repository with a robot, and another one that is not yet committed."""
     folder = tmp_path / "repository"
     (folder / "robots").mkdir(parents=True)
     (folder / "robots" / "arm.urdf").write_text(_ARM)
-    _git(folder, "init", "-q")
-    _git(folder, "add", "-A")
-    _git(folder, "commit", "-q", "-m", "first")
+    for words in ("init -q", "add -A", "-c user.name=a -c user.email=a@b.org commit -qm first"):
+        subprocess.run(("git", *words.split()), cwd=folder, check=True)
     other = _ARM.replace('name="arm"', 'name="other"')
     (folder / "robots" / "other.urdf").write_text(other)
     return folder
@@ -60,26 +48,19 @@ def _shell(script: str, folder: Path, **variables: str) -> subprocess.CompletedP
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
 
 
-def _action_step(name: str) -> dict[str, Any]:
-    steps: list[dict[str, Any]] = _yaml(ROOT / "action.yml")["runs"]["steps"]
-    return next(step for step in steps if step["name"] == name)
+_PATTERNS = {
+    "examples/Containerfile": r"FROM python:([\d.]+)-slim",
+    "examples/gitlab-ci.yml": r"image: python:([\d.]+)",
+    "action.yml": r'description: Version of Python\.\s+default: "([\d.]+)"',
+}
 
 
-@pytest.mark.parametrize(
-    ("file", "pattern"),
-    [
-        ("examples/Containerfile", r"FROM python:([\d.]+)-slim"),
-        ("examples/gitlab-ci.yml", r"image: python:([\d.]+)"),
-        ("action.yml", r'description: Version of Python\.\s+default: "([\d.]+)"'),
-    ],
-)
-def test_examples_install_wheels_for_a_python_that_the_session_resolve_resolves(
-    file: str, pattern: str
-) -> None:
+@pytest.mark.parametrize("file", _PATTERNS)
+def test_examples_install_wheels_for_a_python_that_the_session_resolve_resolves(file: str) -> None:
     text = (ROOT / file).read_text("utf-8")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
-    (version,) = re.findall(pattern, text)
+    (version,) = re.findall(_PATTERNS[file], text)
     installing = [line for line in text.splitlines() if "-m pip install" in line]
     assert f"Programming Language :: Python :: {version}" in project["classifiers"]
     assert installing
@@ -110,17 +91,12 @@ def test_action_checks_what_changed_and_fails_with_the_status_of_the_run(
     if options:
         (repository / "robots" / "broken.urdf").write_text(_BROKEN)
     output, summary = repository.parent / "output", repository.parent / "summary"
+    steps = _yaml(ROOT / "action.yml")["runs"]["steps"]
+    (script,) = (step["run"] for step in steps if step["name"] == "Check")
+    given = {"ROBOTS": robots, "SINCE": since, "OPTIONS": f"{options} --engine mujoco"}
+    files = {"GITHUB_OUTPUT": str(output), "GITHUB_STEP_SUMMARY": str(summary)}
 
-    done = _shell(
-        _action_step("Check")["run"],
-        repository,
-        ROBOTS=robots,
-        SINCE=since,
-        OPTIONS=f"{options} --engine mujoco",
-        REPORT="report",
-        GITHUB_OUTPUT=str(output),
-        GITHUB_STEP_SUMMARY=str(summary),
-    )
+    done = _shell(script, repository, REPORT="report", **given, **files)
 
     assert done.returncode == bool(options), done.stderr
     assert output.read_text().splitlines() == [f"status={done.returncode}", "report=true"]
@@ -131,11 +107,9 @@ def test_action_checks_what_changed_and_fails_with_the_status_of_the_run(
 
 
 def test_action_passes_its_inputs() -> None:
-    action = _yaml(ROOT / "action.yml")
     text = (ROOT / "action.yml").read_text("utf-8")
-    used = set(re.findall(r"inputs\.([\w-]+)", text))
 
-    assert used == set(action["inputs"])
+    assert set(re.findall(r"inputs\.([\w-]+)", text)) == {*_yaml(ROOT / "action.yml")["inputs"]}
 
 
 def test_gitlab_job_checks_what_changed(repository: Path) -> None:
@@ -174,17 +148,13 @@ def test_example_of_pytest_passes(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize(
-    "converter",
-    ["mass", "mass=mass-converter {urdf} {out}"],
-    ids=["entry-point", "command"],
-)
+@pytest.mark.parametrize("converter", ["mass", "mass=mass-converter {urdf} {out}"])
 def test_example_of_a_converter_is_judged(converter: str, tmp_path: Path) -> None:
     site = installed_example("converter", tmp_path / "site")
     program = tmp_path / "bin" / "mass-converter"
     program.parent.mkdir()
-    start = "from mass_converter import main; main()"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{start}" "$@"\n')
+    line = f'{sys.executable} -c "from mass_converter import main; main()" "$@"'
+    program.write_text(f"#!/bin/sh\nexec {line}\n")
     program.chmod(0o755)
     (tmp_path / "work").mkdir()
     shutil.copy(EXAMPLES / "arm.urdf", tmp_path / "work")
@@ -199,10 +169,11 @@ def test_example_of_a_converter_is_judged(converter: str, tmp_path: Path) -> Non
     (file,) = (tmp_path / "work" / "report" / "results").glob("*.json")
     record = json.loads(file.read_text("utf-8"))
     grades = {check["id"]: check["grade"] for check in record["checks"]}
-    assert grades["mass.link.mass"] == "exact"
-    assert grades["structure.links"] == "exact"
-    assert grades["structure.types"] == "fails"
-    assert grades["mass.link.inertia"] == "fails"
+    for right, wrong in (
+        ("mass.link.mass", "mass.link.inertia"),
+        ("structure.links", "structure.types"),
+    ):
+        assert (grades[right], grades[wrong]) == ("exact", "fails")
 
 
 def test_notebook_runs(tmp_path: Path) -> None:
@@ -216,8 +187,7 @@ def test_notebook_runs(tmp_path: Path) -> None:
 
     done = _shell(f"{sys.executable} cells.py", tmp_path, MPLBACKEND="Agg")
 
-    assert all(cell["outputs"] == [] for cell in cells)
-    assert all(cell["execution_count"] is None for cell in cells)
+    assert all((cell["outputs"], cell["execution_count"]) == ([], None) for cell in cells)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[-1] == "exact"

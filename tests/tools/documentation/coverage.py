@@ -25,15 +25,12 @@ from urdf_usd.conformance.engines.openusd.settings import (
 )
 from urdf_usd.conformance.observation.robot import SettingKind
 
-NEWTON_SCHEMAS = (
-    "NewtonArticulationRootAPI",
-    "NewtonCollisionAPI",
-    "NewtonJointAPI",
-    "NewtonMassAPI",
-    "NewtonMaterialAPI",
-    "NewtonMeshCollisionAPI",
-    "NewtonMimicAPI",
-    "NewtonSceneAPI",
+NEWTON_SCHEMAS = tuple(
+    f"Newton{name}API"
+    for name in (
+        *("ArticulationRoot", "Collision", "Joint", "Mass", "Material", "MeshCollision"),
+        *("Mimic", "Scene"),
+    )
 )
 """Schemas of Newton that concern rigid robots; others are solvers and deformables."""
 
@@ -66,19 +63,17 @@ _PLUGINS = (
     ("Other schemas of OpenUSD", "usd", "usdMedia", "usdProc", "usdRender", "usdUI"),
 )
 # What a URDF implies for inputs of shader nodes other than the fallback.
+_COORDINATES = ("the texture coordinates of the mesh", "visual.mapping")
+_REPEATED = ("repeat, outside of [0, 1]", "visual.material")
 _NODE_INPUTS = {
     "diffuseColor": ("the colour or texture", "visual.colour"),
     "opacity": ("the alpha of the colour", "visual.opacity"),
     "file": ("the texture", "visual.texture"),
     "scale": ("the factor of the texture, or of coordinates", "visual.colour"),
-    "st": ("the texture coordinates of the mesh", "visual.mapping"),
     "varname": ("the primvar of texture coordinates", "visual.mapping"),
-    "in": ("the texture coordinates of the mesh", "visual.mapping"),
-    "rotation": ("the texture coordinates of the mesh", "visual.mapping"),
-    "translation": ("the texture coordinates of the mesh", "visual.mapping"),
+    **dict.fromkeys(("st", "in", "rotation", "translation"), _COORDINATES),
     "sourceColorSpace": ("sRGB for colours", "visual.material"),
-    "wrapS": ("repeat, outside of [0, 1]", "visual.material"),
-    "wrapT": ("repeat, outside of [0, 1]", "visual.material"),
+    **dict.fromkeys(("wrapS", "wrapT"), _REPEATED),
 }
 _PAGE = Path(__file__).parents[3] / "docs/dev/coverage.md"
 # The text before and after the generated tables is written by hand.
@@ -117,18 +112,13 @@ def document() -> str:
     physics = physics_attributes(plugin_schemas("usdPhysics"))
     newton = physics_attributes(NEWTON_SCHEMAS)
     known = sorted({*COMPARED, *HARMLESS, *FALLBACKS} - {*physics, *newton})
-    tables = [
-        _table(title, ((name, _physics(name)) for name in names))
-        for title, names in (
-            ("UsdPhysics", physics),
-            ("Newton", [name for name in newton if name not in physics]),
-            (
-                "PhysX, MuJoCo, and joint states",
-                [name for name in known if name.startswith(NAMESPACES)],
-            ),
-            ("Isaac Sim's robot schema", [name for name in known if name.startswith("isaac:")]),
-        )
-    ]
+    names_of = {
+        "UsdPhysics": physics,
+        "Newton": [name for name in newton if name not in physics],
+        "PhysX, MuJoCo, and joint states": [one for one in known if one.startswith(NAMESPACES)],
+        "Isaac Sim's robot schema": [name for name in known if name.startswith("isaac:")],
+    }
+    tables = [_table(to, ((one, _physics(one)) for one in own)) for to, own in names_of.items()]
     listed: set[str] = set()
     for title, *plugins in _PLUGINS:
         rows = dict(row for plugin in plugins for row in _properties_of(plugin))
@@ -166,28 +156,28 @@ def _properties_of(plugin: str) -> Iterator[tuple[str, str]]:
 def _is_alien(schema: str) -> bool:
     """Whether no robot has a prim of a type, or with an API."""
     info = Usd.SchemaRegistry.FindSchemaInfo(schema)
+    is_typed = info and info.kind == Usd.SchemaKind.ConcreteTyped
     return schema == "LightAPI" or bool(
-        info
-        and info.kind == Usd.SchemaKind.ConcreteTyped
+        is_typed
         and schema not in TYPES | HARMLESS_TYPES
         and not info.type.IsA(Tf.Type.FindByName("UsdGeomGprim"))
     )
 
 
+# What a URDF implies for a property or an input, and the check.
+
+
 def _general(name: str, fallback: object) -> str:
-    """Return what a URDF implies for a property, and the check."""
     if name in COMPARED:
         return f"the value of the URDF | `{COMPARED[name]}`"
     if reason := harmless_reason(name):
         return f"ignored: {reason} | "
     words = "nothing" if fallback is None else f"the fallback, {fallback}"
-    if str(fallback) in {"", "[]", "@@"}:
-        words = "the fallback, which is empty"
-    return f"{words} | `visual.geometry`"
+    is_empty = str(fallback) in {"", "[]", "@@"}
+    return f"{'the fallback, which is empty' if is_empty else words} | `visual.geometry`"
 
 
 def _input(name: str, fallback: object) -> str:
-    """Return what a URDF implies for an input of a shader node, and the check."""
     if name == "fallback":
         return "ignored: the image or primvar is there | "
     implied, check = _NODE_INPUTS.get(name, (f"the fallback, {fallback}", "visual.material"))
@@ -195,7 +185,6 @@ def _input(name: str, fallback: object) -> str:
 
 
 def _physics(name: str) -> str:
-    """Return what a URDF implies for a property of physics, and the check."""
     check = _CHECKS[KIND_OF[name]] if name in KIND_OF else COMPARED.get(name)
     implied = f"ignored: {harmless_reason(name)}"
     if name in COMPARED:

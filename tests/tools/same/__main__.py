@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import reprlib
 import shlex
 import shutil
 import subprocess
@@ -74,9 +73,9 @@ _KEYS = ("id", "name", "engine", "path", "rule", "subject")
 # Different wherever the environment or the folder is.
 _IGNORED = frozenset({"environment", "fingerprint", "sha256", "size"})
 _LAYERS = frozenset({".usda", ".usdc", ".usd"})
-# Printed of one layer.
+# Printed of one layer, and of one value.
 _MOST_OPINIONS = 8
-_short = reprlib.Repr(maxstring=200).repr
+_MOST_CHARACTERS = 200
 
 
 class Version(NamedTuple):
@@ -206,7 +205,8 @@ def _changes(
 ) -> Iterator[tuple[tuple[str, ...], str]]:
     for way in dict.fromkeys((*before, *after)):
         if before.get(way) != after.get(way):
-            was, now = (_short(one[way]) if way in one else "absent" for one in (before, after))
+            texts = [repr(one[way]) if way in one else "absent" for one in (before, after)]
+            was, now = (text[:_MOST_CHARACTERS] for text in texts)
             yield way, f"{' '.join(way)}: {was} -> {now}"
 
 
