@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 import runpy
 import shlex
-import shutil
 import subprocess
 import sys
 import textwrap
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -57,27 +56,21 @@ _DRIVES = """base = "fixed"
 match = "*"
 natural_frequency = 5
 """
-PREPARED: dict[str, Callable[[Path], object]] = {
-    "urdf-usd export scene.usd arm.urdf --root /World/arm": lambda folder: (
-        folder / "scene.usd"
-    ).write_text(_SCENE),
-    "urdf-usd run rd --out report --baseline known.toml": lambda folder: (
-        folder / "known.toml"
-    ).write_text(""),
-    "urdf-usd reduce broken.urdf minimal": lambda folder: (folder / "broken.urdf").write_text(
-        '<robot name="two_roots"><link name="a"/><link name="b"/></robot>'
+# By command: files, and commands that come before it.
+_TWO_ROOTS = '<robot name="two_roots"><link name="a"/><link name="b"/></robot>'
+_ARM = (EXAMPLES / "arm.urdf").read_text("utf-8")
+FILES = {
+    "urdf-usd export scene.usd arm.urdf --root /World/arm": {"scene.usd": _SCENE},
+    "urdf-usd run rd --out report --baseline known.toml": {"known.toml": ""},
+    "urdf-usd reduce broken.urdf minimal": {"broken.urdf": _TWO_ROOTS},
+    "urdf-usd behave arm.urdf --with arm.toml": {"arm.urdf": _ARM, "arm.toml": _DRIVES},
+}
+BEFORE = {
+    "urdf-usd check --certificate robot.urdf out/robot.usda": (
+        "urdf-usd convert robot.urdf out",
+        "urdf-usd certify robot.urdf out/robot.usda",
     ),
-    "urdf-usd check --certificate robot.urdf out/robot.usda": lambda folder: [
-        _run_line(f"urdf-usd {line}", folder, {})
-        for line in ("convert robot.urdf out", "certify robot.urdf out/robot.usda")
-    ],
-    "urdf-usd behave arm.urdf --with arm.toml": lambda folder: (
-        shutil.copy(EXAMPLES / "arm.urdf", folder),
-        (folder / "arm.toml").write_text(_DRIVES),
-    ),
-    "urdf-usd diff report.before report": lambda folder: shutil.copytree(
-        folder / "report", folder / "report.before"
-    ),
+    "urdf-usd diff report.before report": ("cp -r report report.before",),
 }
 
 
@@ -110,11 +103,6 @@ TUTORIAL = "docs/tutorial.md"
 BLOCKS = tuple(block for path in sorted(DOCUMENTS) for block in _blocks(path))
 
 
-def _is_repeated(block: Block) -> bool:
-    """Whether all commands of a block are in a longer one."""
-    return any(set(block.commands) < set(other.commands) for other in BLOCKS)
-
-
 def _in(*languages: str) -> list[object]:
     return [
         pytest.param(
@@ -124,7 +112,8 @@ def _in(*languages: str) -> list[object]:
         )
         for block in BLOCKS
         if block.language in languages and block.document != TUTORIAL
-        if block.language != "sh" or not _is_repeated(block)
+        # All commands of some are in a longer one.
+        if block.language != "sh" or not any({*block.commands} < {*one.commands} for one in BLOCKS)
     ]
 
 
@@ -132,11 +121,9 @@ def _in(*languages: str) -> list[object]:
 def folder(tmp_path: Path) -> Path:
     """A folder with the robots that documents use."""
     work = tmp_path / "work"
-    work.mkdir()
-    robot = ROBOT.replace('name="arm"', 'name="robot"', 1)
-    (work / "robot.urdf").write_text(robot)
-    (work / "my_robots").mkdir()
-    (work / "my_robots" / "first.urdf").write_text(robot)
+    (work / "my_robots").mkdir(parents=True)
+    for name in ("robot.urdf", "my_robots/first.urdf"):
+        (work / name).write_text(ROBOT.replace('name="arm"', 'name="robot"', 1))
     return work
 
 
@@ -184,19 +171,17 @@ def test_python_runs_as_a_saved_script(folder: Path, block: Block) -> None:
             runpy.run_path(str(script), run_name="__main__")
 
 
-def _comparable(output: str) -> str:
-    """Replace the number of values, which grows with every check that is added."""
-    return re.sub(r"\d+ values", "N values", output.replace("\N{NO-BREAK SPACE}", " "))
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="commands are for POSIX shells")
 def test_tutorial_works_from_start_to_end(tmp_path: Path) -> None:
+    def comparable(output: str) -> str:
+        """Replace the number of values, which grows with every check that is added."""
+        return re.sub(r"\d+ values", "N values", output.replace("\N{NO-BREAK SPACE}", " "))
+
     folder = tmp_path / "work"
     folder.mkdir()
     # Those of every installation: others would be in the output too.
-    engines = 'engine = ["mujoco", "openusd", "pybullet", "reference"]'
-    defaults = f"[check]\n{engines}\n[run]\n{engines}\n"
-    (folder / "urdf-usd.toml").write_text(defaults)
+    engines = 'engine = ["mujoco", "openusd", "pybullet", "reference"]\n'
+    (folder / "urdf-usd.toml").write_text(f"[check]\n{engines}[run]\n{engines}")
     environment = environment_with_commands(tmp_path / "bin")
     blocks = [block for block in BLOCKS if block.document == TUTORIAL]
     printed = ""
@@ -210,11 +195,11 @@ def test_tutorial_works_from_start_to_end(tmp_path: Path) -> None:
             for command in block.commands:
                 if not command.startswith(_ELSEWHERE):
                     status, output = _run_line(command, folder, environment)
-                    printed += _comparable(output)
+                    printed += comparable(output)
                     assert status == 0, f"{command}\n{printed}"
         else:
             for line in block.text.splitlines():
-                assert _comparable(line) in printed, f"line {block.line}"
+                assert comparable(line) in printed, f"line {block.line}"
     assert {block.language for block in blocks} >= {"sh", "text", "xml", "yaml"}
 
 
@@ -225,8 +210,10 @@ def test_commands_run_as_they_are_printed(folder: Path, block: Block) -> None:
     for command in block.commands:
         if command.startswith(_ELSEWHERE):
             continue
-        if prepare := PREPARED.get(command):
-            prepare(folder)
+        for name, text in FILES.get(command, {}).items():
+            (folder / name).write_text(text)
+        for former in BEFORE.get(command, ()):
+            _run_line(former, folder, environment)
         for large, small in _SMALL.items():
             command = re.sub(f"{large}(?= |$)", small, command)
         status, output = _run_line(command, folder, environment)
@@ -239,9 +226,9 @@ def test_blocks_are_those_of_examples_and_of_the_feature_suite() -> None:
     workflow = ".github/workflows/conformance.yml"
     printed = {command for block in BLOCKS for command in block.commands}
 
-    assert saved["robots/arm.urdf"] == (EXAMPLES / "arm.urdf").read_text("utf-8")
+    assert saved["robots/arm.urdf"] == _ARM
     assert saved[workflow] == (EXAMPLES / "github-workflow.yml").read_text("utf-8")
-    assert set(PREPARED) <= printed
+    assert FILES.keys() | BEFORE.keys() <= printed
     for block in BLOCKS:
         assert block.language != "toml" or tomllib.loads(block.text)
         assert block.language != "json" or block.text in cases

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -53,19 +52,19 @@ ROBOTS = {
 }
 _STORED = Path(__file__).with_name("golden")
 # PyBullet crashes on the file with two roots, and with it a process without workers.
-_DEVIATIONS = [
+_SMALL = [
     urdf
-    for urdf in sorted(Path(__file__).parent.glob("data/deviations/*.urdf"))
+    for folder in ("deviations", "robots")
+    for urdf in sorted(Path(__file__).parent.glob(f"data/{folder}/*.urdf"))
     if urdf.stem != "two-roots"
 ]
-_SMALL = sorted(Path(__file__).parent.glob("data/robots/*.urdf"))
-
-
-def _notes(notes: Iterable[dict[str, Any]]) -> list[str]:
-    return [
-        f"{note['severity']} {note['rule']} {note['line']}:{note['column']} {note['message']}"
-        for note in notes
-    ]
+_OBLIQUE = ROBOTS["oblique_arm"]
+CASES = {
+    **{name: (urdf, ConvertOptions()) for name, urdf in ROBOTS.items()},
+    **{urdf.stem: (urdf, ConvertOptions()) for urdf in _SMALL},
+    **{f"profile-{one}": (_OBLIQUE, ConvertOptions(profile=one)) for one in Profile},
+    **{f"layout-{one}": (_OBLIQUE, ConvertOptions(layout=one)) for one in Layout},
+}
 
 
 def _digest(record: RobotRecord) -> dict[str, Any]:
@@ -79,12 +78,18 @@ def _digest(record: RobotRecord) -> dict[str, Any]:
             shown.append(check["reason"])
         of_grade = checks.setdefault(check["grade"], {})
         of_grade[check["id"]] = shown if len(shown) > 1 else shown[0]
+    notes = {
+        key: [
+            f"{one['severity']} {one['rule']} {one['line']}:{one['column']} {one['message']}"
+            for one in plain[key]
+        ]
+        for key in ("diagnostics", "lint")
+    }
     absent = checks.pop(Grade.NOT_APPLICABLE, {})
     facts = ("verdict", "reason", "links", "joints", "degrees_of_freedom", "total_mass", "base")
     return {
         **{fact: plain[fact] for fact in facts},
-        "diagnostics": _notes(plain["diagnostics"]),
-        "lint": _notes(plain["lint"]),
+        **notes,
         "settings": plain["description"] and plain["description"]["settings"],
         "engines": {engine["name"]: engine["status"] for engine in plain["engines"]},
         "checks": {**checks, "not applicable": " ".join(sorted(absent))},
@@ -109,14 +114,13 @@ def _is_as_stored(record: RobotRecord, name: str) -> None:
     assert current.splitlines() == file.read_text("utf-8").splitlines()
 
 
-@pytest.mark.parametrize("robot", ROBOTS)
-def test_record_of_robot(robot: str, tmp_path: Path) -> None:
-    _is_as_stored(examine_here(ROBOTS[robot], tmp_path), robot)
+@pytest.mark.parametrize("name", CASES)
+def test_record_of_robot(name: str, tmp_path: Path) -> None:
+    urdf, options = CASES[name]
+    record = examine_here(urdf, tmp_path, options)
 
-
-@pytest.mark.parametrize("urdf", [*_DEVIATIONS, *_SMALL], ids=lambda urdf: urdf.stem)
-def test_record_of_small_file(urdf: Path, tmp_path: Path) -> None:
-    _is_as_stored(examine_here(urdf, tmp_path), urdf.stem)
+    assert record.profile == options.profile
+    _is_as_stored(record, name)
 
 
 # Mistakes in a USD of the robot oblique_arm: prim, attribute, wrong value. Without an attribute
@@ -147,8 +151,7 @@ _MISTAKES: dict[str, tuple[str, str, object]] = {
 @pytest.mark.parametrize("mistake", _MISTAKES)
 def test_record_of_wrong_usd(mistake: str, tmp_path: Path) -> None:
     path, name, value = _MISTAKES[mistake]
-    options = ConvertOptions(layout=Layout.SINGLE)
-    usd = convert(ROBOTS["oblique_arm"], tmp_path / "usd", options).root_layer
+    usd = convert(_OBLIQUE, tmp_path / "usd", ConvertOptions(layout=Layout.SINGLE)).root_layer
     stage = Usd.Stage.Open(str(usd))
     prim = stage.GetPrimAtPath(path or "/")
     if not path:
@@ -165,16 +168,7 @@ def test_record_of_wrong_usd(mistake: str, tmp_path: Path) -> None:
         prim.SetActive(False)
     stage.Save()
 
-    _is_as_stored(examine_pair_here(ROBOTS["oblique_arm"], usd), f"wrong-{mistake}")
-
-
-@pytest.mark.parametrize("profile", [*Profile])
-def test_record_of_profile(profile: Profile, tmp_path: Path) -> None:
-    options = ConvertOptions(profile=profile)
-    record = examine_here(ROBOTS["oblique_arm"], tmp_path, options)
-
-    assert record.profile == profile
-    _is_as_stored(record, f"profile-{profile}")
+    _is_as_stored(examine_pair_here(_OBLIQUE, usd), f"wrong-{mistake}")
 
 
 _SETTINGS = """\
@@ -254,10 +248,3 @@ def test_record_with_simulation_settings(name: str, tmp_path: Path) -> None:
     chosen = with_settings(ConvertOptions(**options), description)
 
     _is_as_stored(examine_here(urdf, tmp_path / "run", chosen), f"settings-{name}")
-
-
-@pytest.mark.parametrize("layout", [*Layout])
-def test_record_of_layout(layout: Layout, tmp_path: Path) -> None:
-    record = examine_here(ROBOTS["oblique_arm"], tmp_path, ConvertOptions(layout=layout))
-
-    _is_as_stored(record, f"layout-{layout}")

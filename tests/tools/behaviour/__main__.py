@@ -3,10 +3,9 @@
 python -m tests.tools.behaviour [CORPUS…] --out FILE.jsonl [--sample N] [--newton PYTHON]
 
 Converts robots with a fixed base, without a settings file and with one that has drives of 5 Hz for
-all joints, and simulates the assets in all three simulators: 2 s of gravity, then a step of all
-targets, and targets that move to both limits. Writes a line of JSON for each robot, asset and
-simulator, and prints tables of them: how many robots hold their pose, how many simulators agree
-with MuJoCo, and each robot with drives that does not hold or agree. Robots that the file has
+all joints, and simulates both assets in all three simulators. Writes a line of JSON for each robot,
+asset and simulator, and prints tables of them: how many robots hold their pose, how many simulators
+agree with MuJoCo, and each robot with drives that does not hold or agree. Robots that the file has
 already are not simulated again.
 """
 
@@ -63,11 +62,12 @@ def main() -> None:
     rows = [json.loads(line) for line in options.out.read_text("utf-8").splitlines()]
     done = {row["robot"] for row in rows}
     with ExitStack() as stack, options.out.open("a", encoding="utf-8") as file:
-        programs = zip(PROGRAMS.items(), (sys.executable, options.newton), strict=True)
-        simulators = [
-            stack.enter_context(Simulator(*program, python, _TIMEOUT))
-            for program, python in programs
+        pythons = (sys.executable, options.newton)
+        programs = [
+            Simulator(*program, python, _TIMEOUT)
+            for program, python in zip(PROGRAMS.items(), pythons, strict=True)
         ]
+        simulators = [stack.enter_context(program) for program in programs]
         for source in sources:
             if not isinstance(source, RobotSource) or source.reference in done:
                 continue

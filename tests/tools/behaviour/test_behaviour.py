@@ -25,57 +25,49 @@ from urdf_usd.conformance.observation.robot import JointObservation, JointType
 from urdf_usd.conformance.observation.sampling import configurations
 from urdf_usd.converter.robot.model import BaseOption
 
-# A horizontal arm of 2 kg, whose centre of mass is 0.5 m from its joint.
-_MASS, _ARM, _GRAVITY = 2.0, 0.5, 9.81
-_TORQUE = _MASS * _ARM * _GRAVITY
-_PATH = "elbow"
-_ARM_URDF = """\
+# Torque of gravity on a horizontal arm of 2 kg, whose centre of mass is 0.5 m from its joint.
+_TORQUE = 2.0 * 0.5 * 9.81
+_LIMITS = 'lower="-0.5" upper="0.7"'
+_ARM = """\
 <robot name="arm">
   <link name="base"><inertial><mass value="5"/>
     <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
   <joint name="elbow" type="revolute">
     <parent link="base"/><child link="forearm"/><axis xyz="0 1 0"/>
-    <limit lower="-0.5" upper="0.7" effort="{effort}" velocity="5"/></joint>
+    <limit {limits} effort="{effort}" velocity="5"/></joint>
   <link name="forearm"><inertial><origin xyz="0.5 0 0"/><mass value="2"/>
     <inertia ixx="0.01" iyy="0.04" izz="0.05" ixy="0" ixz="0" iyz="0"/></inertial>
   </link>
 </robot>
 """
-_STEPS, _EVERY, _STEP = 500, 5, 0.004
-
-
-def _simulate(
-    folder: Path,
-    effort: float,
-    description: str | None,
-    targets: dict[str, float],
-    text: str = _ARM_URDF,
-) -> tuple[Array, Array]:
-    """Return positions and velocities of the arm."""
-    urdf = folder / "arm.urdf"
-    urdf.write_text(text.format(effort=effort), encoding="utf-8")
-    options = ConvertOptions(base=BaseOption.FIXED)
-    if description:
-        options = with_settings(options, load_settings(write_description(folder, description)))
-    usd = convert(str(urdf), folder / "out", options).root_layer
-    joint = JointObservation("elbow", JointType.REVOLUTE, "base", "forearm", -0.5, 0.7)
-    chosen = configurations((joint,), 1)
-    segments = [{"steps": _STEPS, "targets": targets}]
-    request = {"joints": [_PATH], "step": _STEP, "every": _EVERY, "segments": segments}
-    seen = OpenusdEngine().observe(Request(str(usd), chosen))
-    answer = simulate_in_mujoco(seen, chosen, {"elbow": _PATH}, request)
-    assert answer["gravity"] == pytest.approx([-_TORQUE], rel=1e-6)
-    segment = answer["segments"][0]
-    return np.array(segment["positions"]), np.array(segment["velocities"])
-
-
-DRIVE = '[[joints]]\nmatch = "*"\n{}\n'
 ONE = np.array([True])
 
 
-def test_drive_sags_by_gravity_over_stiffness(tmp_path: Path) -> None:
-    drive = DRIVE.format("stiffness = 100\ndamping = 20")
-    found = assess_hold(*_simulate(tmp_path, 50.0, drive, {}), ONE)
+def _simulate(
+    folder: Path, drive: str, effort: float, target: float | None = None, limits: str = _LIMITS
+) -> tuple[Array, Array]:
+    """Return positions and velocities of the arm."""
+    urdf = folder / "arm.urdf"
+    urdf.write_text(_ARM.format(effort=effort, limits=limits), encoding="utf-8")
+    options = ConvertOptions(base=BaseOption.FIXED)
+    if drive:
+        file = write_description(folder, f'[[joints]]\nmatch = "*"\n{drive}\n')
+        options = with_settings(options, load_settings(file))
+    usd = convert(str(urdf), folder / "out", options).root_layer
+    joint = JointObservation("elbow", JointType.REVOLUTE, "base", "forearm", -0.5, 0.7)
+    chosen = configurations((joint,), 1)
+    segments = [{"steps": 500, "targets": {} if target is None else {"elbow": target}}]
+    request = {"joints": ["elbow"], "step": 0.004, "every": 5, "segments": segments}
+    seen = OpenusdEngine().observe(Request(str(usd), chosen))
+    answer = simulate_in_mujoco(seen, chosen, {"elbow": "elbow"}, request)
+    assert answer["gravity"] == pytest.approx([-_TORQUE], rel=1e-6)
+    (segment,) = answer["segments"]
+    return np.array(segment["positions"]), np.array(segment["velocities"])
+
+
+def test_arm_without_drive_swings_and_one_with_a_drive_sags_a_little(tmp_path: Path) -> None:
+    assert assess_hold(*_simulate(tmp_path, "", 50.0), ONE)["state"] != "holds"
+    found = assess_hold(*_simulate(tmp_path, "stiffness = 100\ndamping = 20", 50.0), ONE)
     assert found["state"] == "holds"
     sag = found["offset_rad"]
     assert 100.0 * sag == pytest.approx(_TORQUE * math.cos(sag), rel=1e-4)
@@ -84,28 +76,21 @@ def test_drive_sags_by_gravity_over_stiffness(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("limits", "effort", "target", "end"),
     [
-        ('lower="-0.5" upper="0.7"', 0.5 * _TORQUE, 0.0, 0.7),
-        ('lower="-0.5" upper="0.7"', 500.0, 0.9, 0.7),
+        (_LIMITS, 0.5 * _TORQUE, 0.0, 0.7),
+        (_LIMITS, 500.0, 0.9, 0.7),
         # MuJoCo refuses empty and reversed ranges, and an actuator without force.
         ('lower="0" upper="0"', 0.0, 0.0, 0.0),
         ('lower="1" upper="-1"', 0.0, 0.0, 0.0),
-        ('lower="-0.5" upper="0.7"', 0.0, 0.0, 0.7),
+        (_LIMITS, 0.0, 0.0, 0.7),
     ],
 )
 def test_arm_falls_or_is_driven_to_its_limit(
     limits: str, effort: float, target: float, end: float, tmp_path: Path
 ) -> None:
-    urdf = _ARM_URDF.replace('lower="-0.5" upper="0.7"', limits)
-    drive = DRIVE.format("natural_frequency = 5")
-    positions, velocities = _simulate(tmp_path, effort, drive, {_PATH: target}, urdf)
-    assert positions[-1] == [pytest.approx(end, abs=0.01)]
-    assert not assess_bounds(positions, np.array([-0.5]), np.array([0.7]), ONE)
-    assert not assess_settling(positions, velocities, np.array([end]), ONE)
-
-
-def test_arm_without_drive_swings_between_its_limits(tmp_path: Path) -> None:
-    found = assess_hold(*_simulate(tmp_path, 50.0, None, {}), ONE)
-    assert found["state"] != "holds"
+    found = _simulate(tmp_path, "natural_frequency = 5", effort, target, limits)
+    assert found[0][-1] == [pytest.approx(end, abs=0.01)]
+    assert not assess_bounds(found[0], np.array([-0.5]), np.array([0.7]), ONE)
+    assert not assess_settling(*found, np.array([end]), ONE)
 
 
 @pytest.mark.parametrize(
@@ -131,11 +116,9 @@ def test_joints_are_listed_by_their_motion() -> None:
     aims = np.array([0.1, 0.1, math.nan])
     assert assess_settling(positions, 0.0 * positions, aims, units) == [1]
     assert assess_bounds(positions, -np.ones(3), np.ones(3), units) == [2]
-
-
-def test_simulators_differ_beyond_two_percent_of_the_motion() -> None:
-    one, other = np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([[0.0, 0.0], [1.02, 1.05]])
-    assert differing_joints(one, other, np.array([True, True])) == [1]
+    # By more than 2 percent of the motion.
+    ends = np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([[0.0, 0.0], [1.02, 1.05]])
+    assert differing_joints(*ends, np.array([True, True])) == [1]
 
 
 def test_tables_list_robots_that_do_not_hold() -> None:
