@@ -11,7 +11,6 @@ already are not simulated again.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from tests.tools.corpora import corpus_parser, robots, table
 from urdf_usd import ConvertOptions
 from urdf_usd.conformance.behaviour.simulations import (
     MUJOCO,
@@ -37,7 +37,7 @@ from urdf_usd.converter import ConversionError
 from urdf_usd.converter.meshes.read import cached_meshes
 from urdf_usd.converter.robot.model import BaseOption
 from urdf_usd.converter.urdf.parse import parse
-from urdf_usd.corpus import RobotSource, resolve_corpora
+from urdf_usd.corpus import RobotSource
 
 STATES = ("holds", "sags", "moves", "diverges", "refused")
 _WITH = "with"
@@ -48,16 +48,10 @@ _TIMEOUT = 1200.0
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("corpus", nargs="*", default=["pybullet"])
-    parser.add_argument("--sample", type=int, help="robots, spread over the corpora")
+    parser = corpus_parser(__doc__, "pybullet")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--newton", default=sys.executable, help="interpreter with newton[sim]")
     options = parser.parse_args()
-    sources = list(resolve_corpora(options.corpus))
-    if options.sample and options.sample < len(sources):
-        step = len(sources) / options.sample
-        sources = [sources[int(n * step)] for n in range(options.sample)]
     options.out.touch()
     rows = [json.loads(line) for line in options.out.read_text("utf-8").splitlines()]
     done = {row["robot"] for row in rows}
@@ -68,13 +62,10 @@ def main() -> None:
             for program, python in zip(PROGRAMS.items(), pythons, strict=True)
         ]
         simulators = [stack.enter_context(program) for program in programs]
-        for source in sources:
-            if not isinstance(source, RobotSource) or source.reference in done:
-                continue
-            for row in _measure(source, simulators):
+        for source in robots(options):
+            for row in _measure(source, simulators) if source.reference not in done else ():
                 rows.append({"robot": source.reference, **row})
-                file.write(f"{json.dumps(rows[-1])}\n")
-            sys.stderr.write(f"{source.reference}\n")
+                print(json.dumps(rows[-1]), file=file, flush=True)
     print("\n".join(tables(rows)))
 
 
@@ -105,16 +96,18 @@ def tables(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     counted: dict[tuple[str, str], Counter[str]] = {}
     for row in seen:
         counted.setdefault((row["asset"], row["simulator"]), Counter())[_state(row)] += 1
-    yield from _head("asset", "simulator", "robots", *STATES)
-    for key, counts in counted.items():
-        yield _line(*key, counts.total(), *(counts[state] for state in STATES))
-    yield from ("", *_head("simulator", "robots with drives", "agree with MuJoCo"))
+    yield from table(
+        ("asset", "simulator", "robots", *STATES),
+        [(*key, one.total(), *(one[state] for state in STATES)) for key, one in counted.items()],
+    )
     driven = [row for row in seen if row["asset"] == _WITH]
+    compared = []
     for simulator in sorted({row["simulator"] for row in seen} - {MUJOCO}):
         agreed = [agrees(row) for row in driven if row["simulator"] == simulator]
-        yield _line(simulator, len(agreed) - agreed.count(None), agreed.count(True))
-    yield from ("", *_head("robot", "simulator", "state", "joint", "offset", "gravity > effort"))
+        compared.append((simulator, len(agreed) - agreed.count(None), agreed.count(True)))
+    yield from ("", *table(("simulator", "robots with drives", "agree with MuJoCo"), compared))
     weak = {row["robot"]: row["weak"] for row in driven if "weak" in row}
+    lines = []
     for row in driven:
         differs = agrees(row) is False
         if _state(row) == "holds" and not differs:
@@ -128,7 +121,9 @@ def tables(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         joint = row.get("worst") or _list(joints)
         state = f"{_state(row)}, differs" if differs else _state(row)
         reason = row.get("error") or _list(weak.get(row["robot"], []))
-        yield _line(row["robot"], row["simulator"], state, joint, ", ".join(offsets), reason)
+        lines.append((row["robot"], row["simulator"], state, joint, ", ".join(offsets), reason))
+    heads = ("robot", "simulator", "state", "joint", "offset", "gravity > effort")
+    yield from ("", *table(heads, lines))
 
 
 def _state(row: Mapping[str, Any]) -> str:
@@ -147,14 +142,6 @@ def agrees(row: Mapping[str, Any]) -> bool | None:
 def _list(names: Sequence[str]) -> str:
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(names[:3]) + more
-
-
-def _head(*cells: str) -> tuple[str, str]:
-    return _line(*cells), _line(*["---"] * len(cells))
-
-
-def _line(*cells: object) -> str:
-    return f"| {' | '.join(map(str, cells))} |"
 
 
 if __name__ == "__main__":

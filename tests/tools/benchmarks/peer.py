@@ -9,10 +9,8 @@ one. The default corpus is example-robot-data. Only robots that both convert cou
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -21,6 +19,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from tests.tools.corpora import table
+from urdf_usd.conformance.engines.process import Simulator
 from urdf_usd.corpus import RobotSource, resolve_corpora
 
 # Answers of a worker by robot.
@@ -29,37 +29,22 @@ Answers: TypeAlias = dict[str, dict[str, Any]]
 _THREADS = ("OPENBLAS_NUM_THREADS", "PXR_WORK_THREAD_LIMIT")
 
 
-def measure(
-    pythons: dict[str, str], robots: list[RobotSource], folder: Path, threads: dict[str, str]
-) -> dict[str, Answers]:
+def measure(pythons: dict[str, str], robots: list[RobotSource]) -> dict[str, Answers]:
     """Convert robot by robot with each side: the speed of a shared machine varies in minutes."""
     answers: dict[str, Answers] = {side: {} for side in pythons}
-    program = str(Path(__file__).with_name("peer_worker.py"))
-    with ExitStack() as stack:
+    program = "tests.tools.benchmarks.peer_worker"
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         workers = {
-            side: stack.enter_context(
-                subprocess.Popen(
-                    (python, program, side),
-                    env=os.environ | threads,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
-                    encoding="utf-8",
-                )
-            )
+            side: stack.enter_context(Simulator(side, program, python))
             for side, python in pythons.items()
         }
         # The first robot also loads all libraries, and is converted again.
         for number, robot in enumerate((robots[0], *robots)):
+            packages = {name: str(path) for name, path in robot.packages}
+            request = {"urdf": str(robot.path), "packages": packages}
             for side, worker in workers.items():
-                job = {
-                    "urdf": str(robot.path),
-                    "packages": {name: str(path) for name, path in robot.packages},
-                    "folder": str(folder / side / str(number)),
-                }
-                print(json.dumps(job), file=worker.stdin, flush=True)
-                assert worker.stdout
-                answers[side][robot.id] = json.loads(worker.stdout.readline())
+                target = str(Path(folder, side, str(number)))
+                answers[side][robot.id] = worker.observe({**request, "folder": target})
     return answers
 
 
@@ -80,7 +65,7 @@ def rows(rounds: list[dict[str, Answers]], limited: dict[str, Answers]) -> Itera
     }
     once = [round(total(limited[side], "cpu"), 2) for side in sides]
     quantities["processor time, libraries with one thread [s]"] = once
-    peaks = [max(one["peak"] for one in rounds[0][side].values()) for side in sides]
+    peaks = [max(rounds[0][side][robot]["peak"] for robot in common) for side in sides]
     quantities["peak memory [MiB]"] = [round(peak) for peak in peaks]
     counts = [Counter[str](), Counter[str]()]
     for side, counted in zip(sides, counts, strict=True):
@@ -88,10 +73,11 @@ def rows(rounds: list[dict[str, Answers]], limited: dict[str, Answers]) -> Itera
             counted.update(rounds[0][side][robot]["content"])
     quantities |= {kind: [counted[kind] for counted in counts] for kind in counts[1]}
     yield f"{len(common)} robots"
-    yield from ("", "| quantity | peer | ours | peer / ours |", "|---|---:|---:|---:|")
-    for title, (peer, ours) in quantities.items():
-        ratio = f"{peer / ours:.2f}" if ours else ""
-        yield f"| {title} | {peer:,.10g} | {ours:,.10g} | {ratio} |"
+    lines = [
+        (title, f"{peer:,.10g}", f"{ours:,.10g}", f"{peer / ours:.2f}" if ours else "")
+        for title, (peer, ours) in quantities.items()
+    ]
+    yield from ("", *table(("quantity", "peer", "ours", "peer / ours"), lines))
     yield from (f"left out: {robot}" for robot in sorted(failed))
 
 
@@ -104,13 +90,9 @@ def main() -> None:
     found = resolve_corpora(options.corpora)
     robots = [one for one in found if isinstance(one, RobotSource) and one.path.suffix == ".urdf"]
     pythons = {"peer": options.peer_python, "ours": sys.executable}
-    with tempfile.TemporaryDirectory() as folder:
-        rounds = [
-            measure(pythons, robots, Path(folder, str(number)), {})
-            for number in range(options.rounds)
-        ]
-        limited = measure(pythons, robots, Path(folder, "limited"), dict.fromkeys(_THREADS, "1"))
-    print("\n".join(rows(rounds, limited)))
+    rounds = [measure(pythons, robots) for _ in range(options.rounds)]
+    os.environ |= dict.fromkeys(_THREADS, "1")
+    print("\n".join(rows(rounds, measure(pythons, robots))))
 
 
 if __name__ == "__main__":

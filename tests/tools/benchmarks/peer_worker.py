@@ -1,35 +1,33 @@
-"""Convert robots with one converter, measure each conversion, count what it wrote.
+"""A process that converts robots with one converter, and measures each conversion.
 
-python peer_worker.py {ours,peer}
-
-A program for either environment. Each line of standard input is a JSON object with the path of
-a URDF, its packages and the folder of its asset, and is answered by one with processor and wall
-time [s], peak memory [MiB], the content of the asset, or the error.
+A program for either environment. Requests have the path of a URDF, its packages and the folder of
+its asset; answers processor and wall time [s], peak memory [MiB] and the content of the asset.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import resource
-import sys
 import time
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from pxr import Usd, UsdGeom, UsdPhysics
 
-if sys.argv[1] == "ours":
-    from urdf_usd.converter import ConvertOptions, convert
+from urdf_usd.conformance.engines.process import answer_requests
 
-    def run(urdf: str, packages: dict[str, str], folder: str) -> None:
-        convert(urdf, folder, ConvertOptions(packages=tuple(packages.items())))
-else:
+if find_spec("urdf_usd_converter"):
     import urdf_usd_converter  # type: ignore[import-not-found]
 
     def run(urdf: str, packages: dict[str, str], folder: str) -> None:
         given = [{"name": name, "path": path} for name, path in packages.items()]
         urdf_usd_converter.Converter(ros_packages=given).convert(urdf, folder)
+else:
+    from urdf_usd.converter import ConvertOptions, convert
+
+    def run(urdf: str, packages: dict[str, str], folder: str) -> None:
+        convert(urdf, folder, ConvertOptions(packages=tuple(packages.items())))
 
 
 def content(folder: Path) -> dict[str, int]:
@@ -52,24 +50,13 @@ def content(folder: Path) -> dict[str, int]:
     return dict(counts)
 
 
-def main() -> None:
-    # Converters print to the standard output.
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    for line in sys.stdin:
-        job = json.loads(line)
-        wall, cpu = time.perf_counter(), time.process_time()
-        answer: dict[str, object] = {}
-        try:
-            run(job["urdf"], job["packages"], job["folder"])
-            answer = {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall}
-            answer["content"] = content(Path(job["folder"]))
-        # Any exception of a converter is recorded.
-        except Exception as error:  # noqa: BLE001
-            answer["error"] = repr(error)
-        answer["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(json.dumps(answer), file=answers, flush=True)
+def measure(request: dict[str, Any]) -> dict[str, Any]:
+    wall, cpu = time.perf_counter(), time.process_time()
+    run(request["urdf"], request["packages"], request["folder"])
+    found = {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall}
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {**found, "peak": peak, "content": content(Path(request["folder"]))}
 
 
 if __name__ == "__main__":
-    main()
+    answer_requests(measure, lambda: None)

@@ -9,39 +9,26 @@ Exits with 1 if a robot does not conform, or if a required simulator read none.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 from pathlib import Path
 
+from tests.tools.corpora import corpus_parser, robots, table
 from urdf_usd.conformance.execution.run import run
 from urdf_usd.conformance.options import RunOptions
 from urdf_usd.converter import ConvertOptions, Profile
-from urdf_usd.corpus import resolve_corpora
 from urdf_usd.reports.records.record import RobotRecord, Verdict
 from urdf_usd.reports.summary import EngineMatrix, Outcome, engine_matrix
 
 _SIMULATORS = {"newton-usd": "Newton", "physx": "PhysX"}
 _ENGINES = ("mujoco", *_SIMULATORS)
 _QUANTITIES = (
-    "structure.types",
-    "structure.base",
-    "structure.mimic",
-    "kinematics.position",
-    "kinematics.rotation",
-    "mass.link.mass",
-    "mass.link.center",
-    "mass.link.inertia",
-    "mass.total",
-    "limits.lower",
-    "limits.upper",
-    "limits.effort",
-    "limits.velocity",
-    "dynamics.damping",
-    "dynamics.friction",
-    "dynamics.inertia_matrix",
-    "dynamics.bias",
-    "dynamics.rollout",
+    *("structure.types", "structure.base", "structure.mimic"),
+    *("kinematics.position", "kinematics.rotation"),
+    *("mass.link.mass", "mass.link.center", "mass.link.inertia", "mass.total"),
+    *("limits.lower", "limits.upper", "limits.effort", "limits.velocity"),
+    *("dynamics.damping", "dynamics.friction", "dynamics.inertia_matrix"),
+    *("dynamics.bias", "dynamics.rollout"),
 )
 _INTRODUCTION = """\
 # What simulators read
@@ -51,20 +38,16 @@ of those for which it reports the quantity, by profile of the asset. A dash: it 
 the quantity for none, because the asset has no schema for it or the simulator has no
 such quantity. Known deviations are listed in the report of a run. `nox -s consumers`
 writes this table.
+
 """
 _NO_FAULT = frozenset({Verdict.UNREADABLE, Verdict.NOT_AVAILABLE})
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("corpus", nargs="*", default=["pybullet"])
-    parser.add_argument("--sample", type=int, help="robots, spread over the corpora")
+    parser = corpus_parser(__doc__, "pybullet")
     parser.add_argument("--out", type=Path, help="file of the table")
     options = parser.parse_args()
-    sources = resolve_corpora(options.corpus)
-    if options.sample and options.sample < len(sources):
-        chosen = range(options.sample)
-        sources = tuple(sources[index * len(sources) // options.sample] for index in chosen)
+    sources = robots(options)
     matrices, problems = {}, []
     for profile in Profile:
         records: list[RobotRecord] = []
@@ -81,27 +64,22 @@ def main() -> None:
         }
         problems += [f"{profile}: {name} read no robot" for name in _SIMULATORS.keys() - engines]
         matrices[profile] = engine_matrix(records)
-    table = _table(matrices, len(sources))
+    text = _INTRODUCTION.format(robots=len(sources)) + _table(matrices)
     if options.out:
-        options.out.write_text(table, encoding="utf-8")
-    print(*problems, table, sep="\n")
+        options.out.write_text(text, encoding="utf-8")
+    print(*problems, text, sep="\n")
     sys.exit(bool(problems))
 
 
-def _table(matrices: dict[Profile, EngineMatrix], robots: int) -> str:
+def _table(matrices: dict[Profile, EngineMatrix]) -> str:
     columns = [(profile, engine) for profile in matrices for engine in _SIMULATORS]
-    names = " | ".join(f"{profile}: {_SIMULATORS[name]}" for profile, name in columns)
-    lines = [
-        _INTRODUCTION.format(robots=robots),
-        f"| quantity | {names} |",
-        "|---|" + "---|" * len(columns),
+    heads = [f"{profile}: {_SIMULATORS[name]}" for profile, name in columns]
+    titles = {id: title for matrix in matrices.values() for id, title in matrix.titles.items()}
+    rows = [
+        (titles.get(check, check), *(_cell(matrices[one], check, name) for one, name in columns))
+        for check in _QUANTITIES
     ]
-    for check in _QUANTITIES:
-        titles = (each.titles.get(check) for each in matrices.values())
-        title = next((title for title in titles if title), check)
-        cells = (_cell(matrices[profile], check, name) for profile, name in columns)
-        lines.append(f"| {title} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+    return "\n".join(table(("quantity", *heads), rows)) + "\n"
 
 
 def _cell(matrix: EngineMatrix, check: str, engine: str) -> str:

@@ -1,0 +1,31 @@
+"""What programs over corpora share: arguments, robots, and tables in Markdown."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator, Sequence
+
+from urdf_usd.corpus import RobotSource, resolve_corpora
+
+
+def corpus_parser(description: str | None, *default: str) -> argparse.ArgumentParser:
+    """Return a parser with the arguments of :func:`robots`."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("corpus", nargs="*", default=default)
+    parser.add_argument("--sample", type=int, help="robots, spread over the corpora")
+    return parser
+
+
+def robots(options: argparse.Namespace) -> list[RobotSource]:
+    """Return the robots of the corpora that are available."""
+    found = [one for one in resolve_corpora(options.corpus) if isinstance(one, RobotSource)]
+    count = min(options.sample or len(found), len(found))
+    return [found[index * len(found) // count] for index in range(count)]
+
+
+def table(columns: Sequence[object], rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    """Yield the lines of a table."""
+    for cells in (columns, ["---"] * len(columns), *rows):
+        yield f"| {' | '.join(map(str, cells))} |"
