@@ -8,11 +8,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from urdf_usd.corpus import RobotSource, resolve_corpora
 
 
-def corpus_parser(description: str | None, *default: str) -> argparse.ArgumentParser:
-    """Return a parser with the arguments of :func:`robots`."""
+def corpus_parser(
+    description: str | None, *default: str, kinds: Iterable[str] = ()
+) -> argparse.ArgumentParser:
+    """Return a parser with the arguments of :func:`robots`, after a kind if there are any."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    if kinds:
+        parser.add_argument("kind", choices=kinds)
     parser.add_argument("corpus", nargs="*", default=default)
     parser.add_argument("--sample", type=int, help="robots, spread over the corpora")
     return parser

@@ -17,7 +17,6 @@ Exits with 1 on any issue that is not waived by docs/dev/validation.md or, of re
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
 import logging
@@ -34,14 +33,16 @@ from typing import Any, NamedTuple
 
 from pxr import Tf, Usd, UsdValidation
 
+from tests.tools.corpora import corpus_parser, robots
+from urdf_usd.conformance.engines.process import Simulator
 from urdf_usd.conformance.engines.reference import structure
 from urdf_usd.conformance.observation.robot import JointObservation, JointType
 from urdf_usd.converter import Conversion, ConversionError, ConvertOptions, Profile, convert
 from urdf_usd.converter.options import Layout
 from urdf_usd.converter.usd.writer.asset import COLLIDERS_SET, NONE, PHYSICS_SET
-from urdf_usd.corpus import UnavailableSource, resolve_corpora
 
 _HERE = Path(__file__).parent
+_MODULES = "tests.tools.validation"
 _PAGE = _HERE.parents[2] / "docs/dev/validation.md"
 
 # Warnings of usd-check that no asset can avoid, by a text of theirs.
@@ -95,22 +96,6 @@ def is_waived(rule: str, message: str, reported: frozenset[str]) -> bool:
     )
 
 
-class _Program:
-    """A process that answers a line of JSON to the path of an asset; a new one after a crash."""
-
-    def __init__(self, *command: str) -> None:
-        self._start = partial(subprocess.Popen, command, stdin=-1, stdout=-1, text=True)
-        self._process = self._start()
-
-    def answer(self, asset: Path) -> Any:  # noqa: ANN401  JSON
-        print(asset, file=self._process.stdin, flush=True)
-        if self._process.stdout and (line := self._process.stdout.readline()):
-            return json.loads(line)
-        status = self._process.wait()
-        self._process = self._start()
-        return {"refusal": f"the process ended with {status}"}
-
-
 class Validation(NamedTuple):
     """An asset to validate, and what all assets share."""
 
@@ -118,7 +103,7 @@ class Validation(NamedTuple):
     again: Callable[[Path], Conversion]  # converts the robot to another folder
     folder: Path  # of the asset, and nothing else
     programs: tuple[str, ...]
-    answers: Callable[..., _Program]  # one process per command
+    simulators: Callable[[str, str], Simulator]  # one process per program and Python
     counts: Counter[str]  # of what is waived, optional or refused
     count_all: bool
 
@@ -141,12 +126,14 @@ def validate_assets(asset: Validation) -> Iterator[str]:
     usd = moved / asset.conversion.root_layer.relative_to(asset.folder)
     for program in (sys.executable, *asset.programs):
         python, _, simulator = program.partition(":")
-        opener = asset.answers(python, str(_HERE / "opening.py"), simulator)
-        yield from (f"{program}: {message}" for message in opener.answer(usd))
-    issues = [*openusd_issues(usd), *_nvidia_issues(usd, whole=asset.count_all)]
-    for rule, message in dict.fromkeys(issues):
+        request = {"usd": str(usd), "newton": bool(simulator)}
+        answer = asset.simulators(f"{_MODULES}.opening", python).observe(request)
+        issues = [*answer.get("issues", [answer.get("error")]), *answer["messages"]]
+        yield from (f"{program}: {issue}" for issue in issues)
+    found = Counter([*openusd_issues(usd), *_nvidia_issues(usd, whole=asset.count_all)])
+    for (rule, message), count in found.items():
         if is_waived(rule, message, asset.reported):
-            asset.counts[f"waived: {rule}"] += issues.count((rule, message))
+            asset.counts[f"waived: {rule}"] += count
         else:
             yield f"{rule}: {message}"
 
@@ -251,10 +238,10 @@ def validate_mujoco(asset: Validation) -> Iterator[str]:
     """Yield differences between the robot and the mjModel that Newton makes of the variant."""
     usd = asset.conversion.root_layer
     python = (asset.programs or (sys.executable,))[0]
-    model = asset.answers(python, str(_HERE / "mujoco_model.py")).answer(usd)
+    model = asset.simulators(f"{_MODULES}.mujoco_model", python).observe({"usd": str(usd)})
     expected = {joint.name: joint for joint in structure(asset.conversion.robot)}
     stage = Usd.Stage.Open(str(usd))
-    if refusal := model.get("refusal"):
+    if refusal := model.get("error"):
         if cause := _cause(refusal, expected, stage):
             asset.counts[f"refused for {cause}"] += 1
         else:
@@ -338,11 +325,7 @@ KINDS: dict[str, tuple[Callable[[Validation], Iterator[str]], dict[str, Any]]] =
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("kind", choices=KINDS)
-    parser.add_argument("corpus", nargs="*", default=["pybullet"])
+    parser = corpus_parser(__doc__, "pybullet", kinds=KINDS)
     parser.add_argument("--program", action="append", default=[])
     parser.add_argument("--layout", action="append", choices=list(Layout), type=Layout)
     parser.add_argument("--profile", action="append", choices=list(Profile), type=Profile)
@@ -360,25 +343,20 @@ def main() -> None:
         typed = (("robot_type", arguments.robot_type),) if arguments.robot_type else ()
         chosen = [fields | {"metadata": (*_METADATA, *typed)}]
         chosen[0]["physics_variants"] = arguments.physics_variants
-    counts, answers, failed, validated = Counter[str](), cache(_Program), 0, 0
-    programs = tuple(arguments.program)
-    for fields, source in itertools.product(chosen, resolve_corpora(arguments.corpus, print)):
-        if isinstance(source, UnavailableSource):
-            continue
+    counts, failed, validated = Counter[str](), 0, 0
+    simulators = cache(partial(Simulator, "the process"))
+    shared = tuple(arguments.program), simulators, counts, arguments.count
+    for fields, source in itertools.product(chosen, robots(arguments)):
         packages = tuple((name, str(path)) for name, path in source.packages)
         options = ConvertOptions(packages=packages, arguments=tuple(source.arguments), **fields)
         write = partial(convert, source.path, options=options)
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name).resolve() / "asset"
             try:
-                conversion = write(folder)
+                problems = list(validate(Validation(write(folder), write, folder, *shared)))
             except ConversionError:
                 continue
-            validated += 1
-            asset = Validation(
-                conversion, write, folder, programs, answers, counts, arguments.count
-            )
-            problems = list(validate(asset))
+        validated += 1
         failed += bool(problems)
         of_layout = f" ({fields['profile']}, {fields['layout']})" if len(chosen) > 1 else ""
         for problem in problems:

@@ -1,17 +1,13 @@
-"""Print MuJoCo's models of the assets that lines of the standard input name.
+"""A process that reports MuJoCo's models of assets.
 
-Runs in an environment with Newton and ``mujoco-warp``, apart from this project. Newton
-reads the variant ``mujoco``, and its solver makes an ``mjModel`` of it. The output is a
-line of JSON for each asset: damping, dry friction, effort limit and armature of the
-joints by path [SI], couplings as (follower, leader, offset, multiplier) and the number
-of actuators; or the reason why there is no model.
+Runs in an environment with Newton and ``mujoco-warp``. Newton reads the variant ``mujoco``, and its
+solver makes an ``mjModel`` of it. Requests have the root layer, ``usd``; answers damping, dry
+friction, effort limit and armature of the ``joints`` by path [SI], ``couplings`` as (follower,
+leader, offset, multiplier) and the number of ``actuators``.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
-import sys
 from typing import Any
 
 import mujoco
@@ -19,23 +15,13 @@ import newton
 import warp
 from pxr import Usd
 
+from urdf_usd.conformance.engines.process import answer_requests
+
 _ONE_AXIS = (int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_HINGE))
 
 
-def main() -> None:
-    warp.config.quiet = True
-    for line in sys.stdin:
-        try:
-            with contextlib.redirect_stdout(sys.stderr):
-                answer = _model(line.strip())
-        except Exception as error:  # noqa: BLE001  of any library, for one asset
-            answer = {"refusal": f"{type(error).__name__}: {error}"}
-        sys.stdout.write(f"{json.dumps(answer)}\n")
-        sys.stdout.flush()
-
-
-def _model(asset: str) -> dict[str, Any]:
-    stage = Usd.Stage.Open(asset)
+def _model(request: dict[str, Any]) -> dict[str, Any]:
+    stage = Usd.Stage.Open(request["usd"])
     physics = stage.GetDefaultPrim().GetVariantSet("Physics")
     physics.SetVariantSelection("mujoco")
     builder = newton.ModelBuilder()
@@ -70,5 +56,9 @@ def _model(asset: str) -> dict[str, Any]:
     return {"joints": joints, "couplings": couplings, "actuators": model.nu}
 
 
+def _configure() -> None:
+    warp.config.quiet = True
+
+
 if __name__ == "__main__":
-    main()
+    answer_requests(_model, _configure)
