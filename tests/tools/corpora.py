@@ -31,5 +31,5 @@ def robots(options: argparse.Namespace) -> list[RobotSource]:
 
 def table(columns: Sequence[object], rows: Iterable[Sequence[object]]) -> Iterator[str]:
     """Yield the lines of a table."""
-    for cells in (columns, ["---"] * len(columns), *rows):
-        yield f"| {' | '.join(map(str, cells))} |"
+    first, *others = (f"| {' | '.join(map(str, cells))} |" for cells in (columns, *rows))
+    yield from (first, f"|{'---|' * len(columns)}", *others)

@@ -22,6 +22,7 @@ from xml.etree import ElementTree as ET
 
 import mujoco
 
+from tests.tools.corpora import table
 from urdf_usd.conformance.engines.process import Simulator
 from urdf_usd.conformance.export.files import export
 from urdf_usd.converter import ConversionError
@@ -90,12 +91,11 @@ def outcome(name: str, usd: Path, folder: Path, physx: Simulator | None) -> Outc
         for part in [one for one in parent if one.tag in {"visual", "collision", "mujoco"}]:
             parent.remove(part)
     ET.SubElement(ET.SubElement(robot, "mujoco"), "compiler", _COMPILER)
-    freedoms = None
+    freedoms = measured = None
     try:
         freedoms = mujoco.MjModel.from_xml_string(ET.tostring(robot, encoding="unicode")).nv
     except ValueError as error:
         notes.append(f"MuJoCo: {' '.join(str(error).split())}")
-    measured = None
     if physx:
         # Of the articulations at, above or below the prim that is exported.
         counts: dict[str, int] = physx.observe({"usd": str(usd)}).get("dofs_of", {})
@@ -104,8 +104,11 @@ def outcome(name: str, usd: Path, folder: Path, physx: Simulator | None) -> Outc
         paths += [path for path in counts if root and f"{root}/".startswith(f"{path}/")]
         measured = sum(counts[path] for path in set(paths)) if paths else None
     found = Outcome(name, code, robots, joints, measured, freedoms, tuple(notes))
-    cause = _CAUSES.get(name) if found.differs else None
-    return found._replace(notes=(*notes, cause)) if cause else found
+    return (
+        found._replace(notes=(*notes, _CAUSES[name]))
+        if found.differs and name in _CAUSES
+        else found
+    )
 
 
 def page(outcomes: list[Outcome]) -> str:
@@ -118,8 +121,7 @@ def page(outcomes: list[Outcome]) -> str:
             numbers = (one.joints, one.physx, one.mujoco)
             cells = ["-" if number is None else number for number in numbers]
             note = "; ".join(one.notes).replace("|", "\\|")
-            row = (f"`{one.name}`", one.exit, one.robots, *cells, note)
-            rows.append(f"| {' | '.join(map(str, row))} |\n")
+            rows.append((f"`{one.name}`", one.exit, one.robots, *cells, note))
     empty = Counter(one.name.partition("/")[0] for one in outcomes if one not in robots)
     counts = ", ".join(f"{count} of {name}" for name, count in empty.items())
     return (
@@ -128,8 +130,8 @@ def page(outcomes: list[Outcome]) -> str:
         f"{sum(one.joints is not None for one in robots)} were exported. PhysX and MuJoCo report "
         f"degrees of freedom of {sum(one.is_compared for one in outcomes)}; "
         f"{sum(one.differs for one in outcomes)} differ.\n\n"
-        "| file | exit | robots | joints | PhysX | MuJoCo | |\n|---|---|---|---|---|---|---|\n"
-        + "".join(rows)
+        + "\n".join(table(("file", "exit", "robots", "joints", "PhysX", "MuJoCo", "notes"), rows))
+        + "\n"
     )
 
 
@@ -137,8 +139,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="*", type=Path, metavar="FOLDER")
     parser.add_argument("--out", type=Path, help="file to write; printed otherwise")
-    arguments = parser.parse_args()
-    folders = {one.name: one for one in arguments.folders}
+    options = parser.parse_args()
+    folders = {one.name: one for one in options.folders}
     for package, inside in () if folders else _PACKAGES.items():
         if (spec := find_spec(package)) and spec.origin:
             folders[package] = Path(spec.origin).parent / inside
@@ -151,11 +153,7 @@ def main() -> None:
                     place = f"{name}/{usd.relative_to(below)}"
                     outcomes.append(outcome(place, usd, Path(folder), physx))
                 sys.stderr.write(f"{outcomes[-1]}\n")
-    text = page(outcomes)
-    if arguments.out:
-        arguments.out.write_text(text, encoding="utf-8")
-    else:
-        sys.stdout.write(text)
+    (options.out.write_text if options.out else sys.stdout.write)(page(outcomes))
 
 
 if __name__ == "__main__":
