@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,13 +16,7 @@ from tests.reports import samples
 from tests.reversed_axis import JOINT, URDF, reverse_axis
 from urdf_usd.conformance.execution.run import check
 from urdf_usd.reports.html.site import render_robot, write_site
-from urdf_usd.reports.records.record import (
-    CheckRecord,
-    Difference,
-    Grade,
-    RobotRecord,
-    Verdict,
-)
+from urdf_usd.reports.records.record import Difference, Grade, RobotRecord, Verdict
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Page, Request
@@ -44,19 +36,6 @@ _HOSTILE = "</script><img src=x onerror=alert(1)>\u202eevil" + "n" * 10_000
 _LARGEST_PAGE = 5_000_000
 
 
-@dataclass
-class Visit:
-    """An open page, with its errors and requests."""
-
-    page: Page
-    faults: list[str] = field(default_factory=list)
-
-    def open(self, path: Path, fragment: str = "") -> Page:
-        """Open a file and wait until its scripts are done."""
-        self.page.goto(path.as_uri() + fragment)
-        return self.page
-
-
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """One browser for all tests."""
@@ -68,39 +47,31 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def visit(browser: Browser) -> Iterator[Visit]:
+def page(browser: Browser) -> Iterator[Page]:
     """A new page that must neither log errors nor request external resources."""
     context = browser.new_context(viewport={"width": 1400, "height": 900})
-    found = Visit(context.new_page())
+    opened, faults = context.new_page(), list[str]()
 
     def logged(message: ConsoleMessage) -> None:
         if message.type in {"error", "warning"} and "GPU stall" not in message.text:
-            found.faults.append(message.text)
+            faults.append(message.text)
 
     def requested(request: Request) -> None:
         if not request.url.startswith(("file://", "data:", "blob:")):
-            found.faults.append(f"requests {request.url}")
+            faults.append(f"requests {request.url}")
 
-    found.page.on("console", logged)
-    found.page.on("pageerror", lambda error: found.faults.append(str(error)))
-    found.page.on("request", requested)
-    yield found
+    opened.on("console", logged)
+    opened.on("pageerror", lambda error: faults.append(str(error)))
+    opened.on("request", requested)
+    yield opened
     context.close()
-    assert found.faults == []
+    assert faults == []
 
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the page of a run with every verdict once."""
-    robots = samples.corpus()
-    return write_site(samples.figures(robots), tmp_path_factory.mktemp("small"))
-
-
-@pytest.fixture(scope="session")
-def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the page of a run of 1,200 robots and some 60 checks."""
-    robots = tuple(_robot(number) for number in range(1_200))
-    return write_site(samples.figures(robots), tmp_path_factory.mktemp("large"))
+    return write_site(samples.figures(samples.corpus()), tmp_path_factory.mktemp("small"))
 
 
 @pytest.fixture(scope="session")
@@ -112,35 +83,6 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
     page = folder / "panda.html"
     page.write_text(render_robot(record, scene.read_bytes()), encoding="utf-8")
     return page
-
-
-def _robot(number: int) -> RobotRecord:
-    fails = number % 7 == 3
-    grades = itertools.cycle([Grade.EXACT, Grade.EXACT, Grade.CLOSE])
-    checks = [_check(column, number, next(grades)) for column in range(60)]
-    if fails:
-        checks[5] = structs.replace(checks[5], grade=Grade.FAILS, worst=0.01)
-    robot = samples.robot(
-        Verdict.FAILS if fails else Verdict.CLOSE,
-        name=f"Robot {number:04d}",
-        checks=tuple(checks),
-    )
-    source = structs.replace(
-        robot.source,
-        reference=f"{('rd', 'erd', 'dir')[number % 3]}:robot_{number}",
-        maker=("", "Acme", "Umbrella")[number % 3],
-    )
-    return structs.replace(robot, source=source)
-
-
-def _check(column: int, number: int, grade: Grade) -> CheckRecord:
-    worst = 10.0 ** -(6 + (column * 13 + number * 7) % 9)
-    return structs.replace(
-        samples.position(grade, worst),
-        id=f"kinematics.quantity_{column}",
-        title=f"quantity {column} of the robot",
-        group=f"group {column // 12}",
-    )
 
 
 def _titles(page: Page) -> list[str]:
@@ -165,8 +107,8 @@ def _filtered(page: Page, condition: str) -> set[str]:
     return set(_titles(page))
 
 
-def test_filters_search_and_address_select_robots(visit: Visit, small: Path) -> None:
-    page = visit.open(small)
+def test_filters_search_and_address_select_robots(page: Page, small: Path) -> None:
+    page.goto(small.as_uri())
     everything = set(_titles(page))
     assert _titles(page)[0] == "Shifted"
     assert _shown(page) == f"{len(everything)} of {len(everything)} robots shown"
@@ -187,9 +129,29 @@ def test_filters_search_and_address_select_robots(visit: Visit, small: Path) -> 
     assert page.locator("th[aria-sort=descending]").inner_text().strip() == "Robot"
 
 
-def test_only_visible_rows_of_1200_robots_are_in_the_document(visit: Visit, large: Path) -> None:
+def _robot(number: int) -> RobotRecord:
+    """Return one of many robots, with 60 checks."""
+    checks = []
+    for column in range(60):
+        grade = Grade.CLOSE if column % 3 == 2 else Grade.EXACT
+        check = samples.position(grade, 10.0 ** -(6 + (column * 13 + number * 7) % 9))
+        names = {"title": f"quantity {column} of the robot", "group": f"group {column // 12}"}
+        checks.append(structs.replace(check, id=f"kinematics.quantity_{column}", **names))
+    if fails := number % 7 == 3:
+        checks[5] = structs.replace(checks[5], grade=Grade.FAILS, worst=0.01)
+    verdict, name = Verdict.FAILS if fails else Verdict.CLOSE, f"Robot {number:04d}"
+    robot = samples.robot(verdict, name=name, checks=tuple(checks))
+    reference = f"{('rd', 'erd', 'dir')[number % 3]}:robot_{number}"
+    maker = ("", "Acme", "Umbrella")[number % 3]
+    return structs.replace(
+        robot, source=structs.replace(robot.source, reference=reference, maker=maker)
+    )
+
+
+def test_only_visible_rows_of_1200_robots_are_in_the_document(page: Page, tmp_path: Path) -> None:
+    large = write_site(samples.figures(tuple(map(_robot, range(1_200)))), tmp_path)
     assert large.stat().st_size < _LARGEST_PAGE
-    page = visit.open(large)
+    page.goto(large.as_uri())
     assert _shown(page) == "1200 of 1200 robots shown"
     assert len(_titles(page)) < 100
     region = page.locator("#explorer [role=region]")
@@ -210,12 +172,11 @@ def test_only_visible_rows_of_1200_robots_are_in_the_document(visit: Visit, larg
     page.set_viewport_size({"width": 794, "height": 1123})
     wide = "document.querySelector('.checks').getBoundingClientRect().width"
     assert page.evaluate(wide) <= 794
-    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert paper == "rgb(255, 255, 255)"
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
 
 
-def test_page_names_the_joint_at_fault(visit: Visit, broken: Path) -> None:
-    page = visit.open(broken)
+def test_page_names_the_joint_at_fault(page: Page, broken: Path) -> None:
+    page.goto(broken.as_uri())
     verdict = page.locator("header .verdict")
     assert verdict.locator("p strong").inner_text() == f"joint {JOINT}"
     assert "axis is reversed" in verdict.inner_text()
@@ -232,9 +193,9 @@ def test_page_names_the_joint_at_fault(visit: Visit, broken: Path) -> None:
 
 
 @pytest.fixture
-def viewer(visit: Visit, broken: Path) -> Page:
+def viewer(page: Page, broken: Path) -> Page:
     """Return the page of the robot with one reversed axis, with its view in 3D."""
-    page = visit.open(broken)
+    page.goto(broken.as_uri())
     page.wait_for_selector("#viewer[data-ready]")
     return page
 
@@ -299,38 +260,32 @@ def test_keys_and_overlays_change_the_view(viewer: Page) -> None:
         picture = stage.screenshot()
 
 
-def test_markup_in_names_is_text(visit: Visit, tmp_path: Path) -> None:
+def test_markup_in_names_is_text(page: Page, tmp_path: Path) -> None:
     finding = Difference(subject=_HOSTILE, message=_HOSTILE, assigned=Grade.FAILS)
-    robot = samples.robot(
-        Verdict.FAILS,
-        name=_HOSTILE,
-        id="hostile",
-        reason=_HOSTILE,
-        checks=(samples.position(Grade.FAILS, 1.0, _HOSTILE, (finding,)),),
-    )
-    page = visit.open(write_site(samples.figures((robot,)), tmp_path))
+    checks = (samples.position(Grade.FAILS, 1.0, _HOSTILE, (finding,)),)
+    named = {"name": _HOSTILE, "id": "hostile", "reason": _HOSTILE}
+    robot = samples.robot(Verdict.FAILS, checks=checks, **named)
+    page.goto(write_site(samples.figures((robot,)), tmp_path).as_uri())
     assert _titles(page)[0].startswith("</script><img src=x")
     assert "\\u202e" in _titles(page)[0]
     page.locator("#distributions").scroll_into_view_if_needed()
     page.locator("#distributions svg").first.wait_for()
-    visit.open(tmp_path / "robots" / "hostile.html")
+    page.goto((tmp_path / "robots" / "hostile.html").as_uri())
     assert page.locator("h1").inner_text().startswith("</script><img")
     assert not page.locator("img").count()
-    width = page.evaluate("document.documentElement.scrollWidth")
-    assert width <= 1400
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1400
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1400])
 @pytest.mark.parametrize("which", ["small", "broken"])
 def test_pages_are_accessible(
-    visit: Visit, request: pytest.FixtureRequest, which: str, width: int, theme: str
+    page: Page, request: pytest.FixtureRequest, which: str, width: int, theme: str
 ) -> None:
     axe = pytest.importorskip("axe_playwright_python")
-    page = visit.page
     page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
     page.set_viewport_size({"width": width, "height": 900})
-    visit.open(request.getfixturevalue(which))
+    page.goto(request.getfixturevalue(which).as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.evaluate((resources.files(axe) / "axe.min.js").read_text("utf-8"))
     found = page.evaluate("axe.run()")

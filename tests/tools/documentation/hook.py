@@ -22,17 +22,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Change links from ``docs/`` to files of the repository outside of it."""
     del config, files
-    if page.file.generated_by is not None:
-        return markdown
-    return with_site_links(markdown, f"docs/{page.file.src_uri}")
+    is_document = page.file.generated_by is None
+    return with_site_links(markdown, f"docs/{page.file.src_uri}") if is_document else markdown
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Refuse a site that needs the network.
-
-    Raises:
-        PluginError: A page or a style sheet loads a file from another server.
-    """
+    """Refuse a site whose pages or style sheets load a file from another server."""
     site = Path(config.site_dir)
     files = (file for suffix in ("*.html", "*.css") for file in sorted(site.rglob(suffix)))
     found = [

@@ -17,6 +17,7 @@ from pathlib import Path
 import click
 
 import urdf_usd
+from tests.tools.corpora import table
 from urdf_usd.cli.main import main
 from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS, SIMULATION_CHECKS
 
@@ -45,12 +46,7 @@ def foreign_loads(text: str) -> list[str]:
 
 
 def with_site_links(text: str, name: str) -> str:
-    """Change the links of a document to the pages of their targets, but not in code.
-
-    Args:
-        text: Markdown.
-        name: Path of the document in the repository.
-    """
+    """Change the links of a document, named by its path, to the pages of their targets."""
     folder, above = posixpath.dirname(name), posixpath.dirname(_page_of(name))
 
     def changed(found: re.Match[str]) -> str:
@@ -59,6 +55,7 @@ def with_site_links(text: str, name: str) -> str:
         target = _page_of(posixpath.normpath(posixpath.join(folder, found[1])))
         return f"]({posixpath.relpath(target, above or '.')}{found[2] or ''})"
 
+    # Not in code.
     code = r"^ *```.*?^ *```$|`[^`\n]+`"
     link = r"\]\(([^)\s:#]+)(#[^)\s]*)?\)"
     return re.sub(f"{code}|{link}", changed, text, flags=re.MULTILINE | re.DOTALL)
@@ -86,10 +83,10 @@ def _command(command: click.Command, context: click.Context) -> Iterator[str]:
     yield f"```text\n{command.get_help(context)}\n```"
     if command is main:
         rows = [
-            f"| [`{name}`]({name}.md) | {_escaped(inner.get_short_help_str(200))} |"
+            (f"[`{name}`]({name}.md)", _escaped(inner.get_short_help_str(200)))
             for name, inner, _ in _subcommands(main, context)
         ]
-        yield "\n".join(("## All commands\n", "| command |  |", "| --- | --- |", *rows))
+        yield "\n".join(("## All commands\n", *table(("command", ""), rows)))
     elif isinstance(command, click.Group):
         for name, inner, inside in _subcommands(command, context):
             yield f"## {name}"
@@ -136,8 +133,8 @@ def _checks() -> Iterator[str]:
         "## round-trip\n\nThe USD is exported to URDF again, and the same engine reads both URDFs, "
         "so that its own deviations cancel. The same quantities are compared:"
     )
-    rows = [f"| `{check.id}` | `{check.direct}` |" for check in ROUND_TRIP_CHECKS]
-    yield "\n".join(("| check | repeats |", "| --- | --- |", *rows))
+    rows = [(f"`{check.id}`", f"`{check.direct}`") for check in ROUND_TRIP_CHECKS]
+    yield "\n".join(table(("check", "repeats"), rows))
 
 
 def _page(blocks: Callable[[], Iterator[str]]) -> str:
