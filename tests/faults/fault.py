@@ -123,6 +123,18 @@ class Place(Struct, frozen=True, eq=False):
         """Unit of USD in radians or metres."""
         return float(np.degrees(1.0)) if self.instance == "angular" else 1.0
 
+    def properties(self, *names: str) -> list[str]:
+        """Return names with the instance of the schemas in place of `{}`.
+
+        In place of a name such as `*:gearing`, the name of a property of a schema that ends so.
+        """
+        own = [name for name in self.prim.GetPropertyNames() if not name.startswith("urdf:")]
+        found = []
+        for name in names:
+            ends = [one for one in own if f"*:{one.rpartition(':')[2]}" == name][:1]
+            found += ends if name.startswith("*:") else [name.format(self.instance)]
+        return found
+
     def targets(self, name: str) -> list[str]:
         relationship = self.prim.GetRelationship(name)
         return [str(path) for path in relationship.GetTargets()] if relationship else []
@@ -237,11 +249,10 @@ def change(wrong: Wrong, *names: str) -> Edit:
     """Author a function of the authored values other than zero, and of the place."""
 
     def edit(place: Place) -> None:
-        for name in names:
-            attribute = place.prim.GetAttribute(name.format(place.instance))
-            old = authored(place.prim, attribute.GetName()) if attribute else None
+        for name in place.properties(*names):
+            old = authored(place.prim, name)
             if old is not None and old != 0 and (new := wrong(old, place)) != old:
-                attribute.Set(new)
+                place.prim.GetAttribute(name).Set(new)
 
     return edit
 
@@ -268,24 +279,26 @@ def author(name: str, value: object, *schemas: str) -> Edit:
 
 def block(*names: str) -> Edit:
     """Drop values other than zero."""
-
-    def edit(place: Place) -> None:
-        for name in (one.format(place.instance) for one in names):
-            old = authored(place.prim, name)
-            if old is not None and old != 0:
-                place.prim.GetAttribute(name).Block()
-
-    return edit
+    return lambda place: [
+        place.prim.GetAttribute(name).Block()
+        for name in place.properties(*names)
+        if authored(place.prim, name)
+    ]
 
 
-def unapply(*schemas: str) -> Edit:
-    def edit(place: Place) -> None:
-        applied = place.prim.GetPrimTypeInfo().GetAppliedAPISchemas()
-        for schema in (one.format(place.instance) for one in schemas):
-            if schema in {*applied, *place.prim.GetAppliedSchemas()}:
-                place.prim.RemoveAppliedSchema(schema)
+def schemas_of(prim: Usd.Prim) -> list[str]:
+    """Return the applied schemas of a prim, also those that are not registered."""
+    unregistered = prim.GetPrimTypeInfo().GetAppliedAPISchemas()
+    return list(dict.fromkeys((*prim.GetAppliedSchemas(), *unregistered)))
 
-    return edit
+
+def unapply(schema: str) -> Edit:
+    """Remove a schema, or all instances of one that is named without."""
+    return lambda place: [
+        place.prim.RemoveAppliedSchema(one)
+        for one in schemas_of(place.prim)
+        if schema.format(place.instance) in (one, one.split(":")[0])
+    ]
 
 
 def apply(*schemas: str) -> Edit:
@@ -299,8 +312,8 @@ def retarget(name: str, choose: Callable[[Place], Iterable[str | Sdf.Path] | Non
 
     def edit(place: Place) -> None:
         targets = choose(place)
-        if targets is not None:
-            place.prim.CreateRelationship(name, custom=False).SetTargets(list(map(str, targets)))
+        for one in place.properties(name) if targets is not None else ():
+            place.prim.CreateRelationship(one, custom=False).SetTargets(list(map(str, targets)))
 
     return edit
 

@@ -1,17 +1,17 @@
-"""Wrong values of every property of the registered physics schemas.
+"""Wrong values of every property of the physics schemas, from OpenUSD's schema registry.
 
-They are generated from OpenUSD's schema registry: wrong values of every property, on prims that
-have the schema, else on others or an added one; schemas that are removed and applied; prims of
-every type, added and in place of related ones; prims that are deactivated, instanceable or scopes;
-metadata of the stage; and properties of applied schemas that are not registered, such as PhysX's.
-A kind of prims is their type and their physics schemas; all shapes are of one type.
+They are on prims that have the schema, else on others or an added one. Schemas are also removed and
+applied; prims of every type added and put in place of related ones; prims deactivated, instanceable
+or scopes; and metadata of the stage changed. Properties of applied schemas that are not registered,
+such as PhysX's, are changed too. A kind of prims is their type and their physics schemas; all
+shapes are of one type.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, cached_property
+from functools import cache
 from operator import methodcaller
 from typing import Any, TypeAlias
 
@@ -19,7 +19,7 @@ import numpy as np
 from msgspec import Struct
 from pxr import Gf, Plug, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
-from tests.faults.fault import STRANGER
+from tests.faults.fault import STRANGER, schemas_of
 from tests.tools.documentation.coverage import definition_of, plugin_schemas
 from urdf_usd.conformance.engines.openusd.settings import (
     harmless_reason,
@@ -65,10 +65,6 @@ class _Property(Struct, frozen=True, eq=False):
     fallback: object
     allowed: tuple[str, ...] = ()
 
-    def of(self, instance: str) -> _Property:
-        name = self.name.replace(_INSTANCE, instance)
-        return _Property(name, self.type, self.fallback, self.allowed)
-
 
 # The schema registry.
 
@@ -85,17 +81,17 @@ def family_schemas() -> tuple[str, ...]:
 
 
 @cache
-def _all_properties(schema: str) -> tuple[_Property, ...]:
+def _all_properties(schema: str, instance: str = "") -> tuple[_Property, ...]:
     """Return the properties of a schema but those of any type that is drawn or placed."""
     definition = definition_of(schema)
-    names = definition.GetPropertyNames() if definition else ()
+    placed = definition_of("Xform").GetPropertyNames()
     found = []
-    for name in names:
-        if name not in definition_of("Xform").GetPropertyNames():
+    for name in definition.GetPropertyNames() if definition else ():
+        if name not in placed:
             spec = definition.GetSchemaAttributeSpec(name)
             allowed = tuple(spec.allowedTokens or ()) if spec else ()
             kind, fallback = (spec.typeName, spec.default) if spec else (None, None)
-            found.append(_Property(name, kind, fallback, allowed))
+            found.append(_Property(name.replace(_INSTANCE, instance), kind, fallback, allowed))
     return tuple(found)
 
 
@@ -109,23 +105,14 @@ def _ancestors(schema: str) -> set[str]:
 
 
 @cache
-def _own_properties(schema: str) -> tuple[_Property, ...]:
+def _own_properties(schema: str, instance: str = "") -> tuple[_Property, ...]:
     """Return the properties of a schema that no schema has from which it derives."""
     if not definition_of(schema):
         return ()
     bases = _ancestors(schema) | {*definition_of(schema).GetAppliedAPISchemas()}
-    inherited = {
-        name
-        for base in (bases - {schema}) & {*family_schemas()}
-        for name in definition_of(base).GetPropertyNames()
-    }
-    return tuple(one for one in _all_properties(schema) if one.name not in inherited)
-
-
-def _applied(prim: Usd.Prim) -> tuple[str, ...]:
-    """Return the applied schemas of a prim, also those that are not registered."""
-    unregistered = prim.GetPrimTypeInfo().GetAppliedAPISchemas()
-    return tuple(dict.fromkeys((*prim.GetAppliedSchemas(), *unregistered)))
+    bases = (bases - {schema}) & {*family_schemas()}
+    inherited = {name for one in bases for name in definition_of(one).GetPropertyNames()}
+    return tuple(one for one in _all_properties(schema, instance) if one.name not in inherited)
 
 
 def _is_family_type(prim: Usd.Prim) -> bool:
@@ -135,7 +122,7 @@ def _is_family_type(prim: Usd.Prim) -> bool:
 def _kind_of(prim: Usd.Prim) -> str:
     shape = "Gprim" if prim.IsA(UsdGeom.Gprim) else str(prim.GetTypeName())
     schemas = [str(prim.GetTypeName())] * _is_family_type(prim)
-    schemas += sorted(one for one in _applied(prim) if one.split(":")[0] in family_schemas())
+    schemas += sorted(one for one in schemas_of(prim) if one.split(":")[0] in family_schemas())
     names = [name for name in schemas if name != shape]
     return f"{shape} ({', '.join(names)})" if names else shape
 
@@ -169,12 +156,10 @@ def _variants(value: object, allowed: Iterable[str]) -> Iterator[tuple[str, obje
         case bool():
             yield "flipped", not value
         case int() | float():
-            usual = value != 0 and math.isfinite(value)
-            yield from (
-                (("doubled", kind(2 * value)), ("negated", kind(-value)))
-                if usual
-                else (("one", kind(1)), ("minus one", kind(-1)))
-            )
+            if value != 0 and math.isfinite(value):
+                yield from (("doubled", kind(2 * value)), ("negated", kind(-value)))
+            else:
+                yield from (("one", kind(1)), ("minus one", kind(-1)))
             yield "zero", kind(0)
             if kind is float:
                 yield from (("not a number", math.nan), ("infinite", math.inf))
@@ -219,19 +204,15 @@ def _same(value: object, other: object) -> bool:
     return type(value) is type(other) and bool(value == other)
 
 
-# Edits of a prim.
-
-
-def _author(name: str, kind: Sdf.ValueTypeName, value: object) -> _Edit:
-    return lambda prim: prim.CreateAttribute(name, kind, custom=False).Set(value)
-
-
-def _retarget(name: str, paths: Sequence[str]) -> _Edit:
-    return lambda prim: prim.CreateRelationship(name, custom=False).SetTargets(paths)
-
-
 def _all(*edits: _Edit) -> _Edit:
     return lambda prim: [edit(prim) for edit in edits]
+
+
+def _setting(name: str, kind: Sdf.ValueTypeName | None, value: Any) -> _Edit:  # noqa: ANN401
+    """Set an attribute of a type, or the targets of a relationship."""
+    if kind is None:
+        return lambda prim: prim.CreateRelationship(name, custom=False).SetTargets(value)
+    return lambda prim: prim.CreateAttribute(name, kind, custom=False).Set(value)
 
 
 _no_edit = _all()
@@ -281,7 +262,7 @@ class _Generator:
             kind = attribute.GetTypeName() if attribute else None
             yield from self._of_values(schema, (_Property(name, kind, None),), prims, _no_edit)
         for kind, prim in self.kinds.items():
-            for schema in _applied(prim):
+            for schema in schemas_of(prim):
                 if schema not in prim.GetAppliedSchemas():
                     yield self._removal(schema, kind, prim)
 
@@ -294,19 +275,13 @@ class _Generator:
         values: Iterable[tuple[str, object]] = (),
     ) -> SchemaFault:
         """Return a change of a prim of the stage, or of an added one of a type."""
-        if isinstance(at, str):
-            return SchemaFault(
-                schema,
-                title,
-                self.extra,
-                lambda stage: edit(stage.DefinePrim(self.extra, at)),  # type: ignore[arg-type]
-                tuple(values),
-            )
-        path = str(at.GetPath())
-        collider = self._collider if at.IsA(UsdShade.Material) else None
+        path = self.extra if isinstance(at, str) else str(at.GetPath())
+        is_material = not isinstance(at, str) and at.IsA(UsdShade.Material)
+        colliders = (one.GetPath() for one in self.prims if one.HasAPI(UsdPhysics.CollisionAPI))
+        collider = next(colliders, None) if is_material else None
 
         def apply(stage: Usd.Stage) -> None:
-            prim = stage.GetPrimAtPath(path)
+            prim = stage.DefinePrim(path, at) if isinstance(at, str) else stage.GetPrimAtPath(path)
             if collider:
                 # Unless a collider is bound to it, a material makes no difference.
                 binding = UsdShade.MaterialBindingAPI.Apply(stage.GetPrimAtPath(collider))
@@ -314,11 +289,6 @@ class _Generator:
             edit(prim)
 
         return SchemaFault(schema, title, path, apply, tuple(values))
-
-    @cached_property
-    def _collider(self) -> Sdf.Path | None:
-        found = (one.GetPath() for one in self.prims if one.HasAPI(UsdPhysics.CollisionAPI))
-        return next(found, None)
 
     def _of_type(self, schema: str) -> Iterator[SchemaFault]:
         holders = [prim for prim in self.prims if prim.IsA(_type(schema))]
@@ -337,43 +307,36 @@ class _Generator:
         without = {
             kind: prim
             for kind, prim in self.kinds.items()
-            if applied not in _applied(prim) and _can_have(prim, schema, instance)
+            if applied not in schemas_of(prim) and _can_have(prim, schema, instance)
         }
-        sites: list[Usd.Prim | str] = [one for one in self.prims if applied in _applied(one)]
+        sites: list[Usd.Prim | str] = [one for one in self.prims if applied in schemas_of(one)]
         # UsdPhysics registers no type to which its schemas can be applied; this one
         # matters on materials alone.
-        sites = sites or [
-            prim
-            for prim in without.values()
-            if schema != "PhysicsMaterialAPI" or prim.IsA(UsdShade.Material)
-        ]
-        sites = sites or [
-            name
-            for name in Usd.SchemaRegistry.GetAPISchemaCanOnlyApplyToTypeNames(schema)
-            if Usd.SchemaRegistry.IsConcrete(name)
-        ]
-        own = [one.of(instance) for one in _own_properties(schema)]
+        is_general = schema != "PhysicsMaterialAPI"
+        sites = sites or [p for p in without.values() if is_general or p.IsA(UsdShade.Material)]
+        types = Usd.SchemaRegistry.GetAPISchemaCanOnlyApplyToTypeNames(schema)
+        sites = sites or [name for name in types if Usd.SchemaRegistry.IsConcrete(name)]
+        own = _own_properties(schema, instance)
         yield from self._of_values(applied, own, sites, apply)
         for kind, prim in self.kinds.items():
             if applied in prim.GetAppliedSchemas():
                 yield self._removal(applied, kind, prim)
-        every = [one.of(instance) for one in _all_properties(schema)]
         for kind, prim in without.items():
             title = f"applied to a {kind}"
             yield self._fault(applied, title, prim, apply)
+            every = _all_properties(schema, instance)
             yield from self._valued(applied, title, every, prim, apply)
 
     def _removal(self, applied: str, kind: str, prim: Usd.Prim) -> SchemaFault:
         """Return the change that removes a schema, and with it values of properties."""
         schema, _, instance = applied.partition(":")
-        defined = {one.of(instance).name: one.fallback for one in _own_properties(schema)}
-        namespace = schema.removesuffix("API").lower()
-        values = []
-        for attribute in prim.GetAuthoredAttributes():
-            name = attribute.GetName()
-            unregistered = not defined and name.split(":")[0].lower() == namespace
-            if name in defined or unregistered:
-                values.append((schema_attribute(name), defined.get(name)))
+        defined = {one.name: one.fallback for one in _own_properties(schema, instance)}
+        namespace = f"{schema.removesuffix('API').lower()}:"
+        values = [
+            (schema_attribute(name), defined.get(name))
+            for name in (one.GetName() for one in prim.GetAuthoredAttributes())
+            if name in defined or (not defined and f"{name.lower()}:".startswith(namespace))
+        ]
         remove = methodcaller("RemoveAppliedSchema", applied)
         return self._fault(applied, f"removed from a {kind}", prim, remove, values)
 
@@ -398,8 +361,8 @@ class _Generator:
                 order = [(at + turn + step) % len(sites) for step in range(len(sites))]
                 site = next(index for index in order if title in wrong[index])
                 edit, value = wrong[site][title]
-                wrongly = _all(before, edit), [(attribute, value)]
-                yield self._fault(schema, f"{one.name} {title}", sites[site], *wrongly)
+                wrong_edit, name = _all(before, edit), f"{one.name} {title}"
+                yield self._fault(schema, name, sites[site], wrong_edit, [(attribute, value)])
 
     def _valued(
         self,
@@ -423,28 +386,29 @@ class _Generator:
             yield self._fault(schema, f"{title} with values", site, edit, values)
 
     def _wrong(self, one: _Property, site: Usd.Prim | str) -> _Wrong:
-        prim = None if isinstance(site, str) else site
-        if one.type is None:
-            return self._wrong_targets(one.name, prim, site)
+        prim, kind = None if isinstance(site, str) else site, one.type
+        if kind is None:
+            targets = self._wrong_targets(one.name, prim, site)
+            return {title: (_setting(one.name, None, to), None) for title, to in targets}
         attribute = prim.GetAttribute(one.name) if prim else None
-        given = (attribute.Get() if attribute else None, one.fallback, one.type.defaultValue)
+        given = (attribute.Get() if attribute else None, one.fallback, kind.defaultValue)
         value = next((value for value in given if value is not None), None)
         found: _Wrong = {
-            title: (_author(one.name, one.type, wrong), wrong)
+            title: (_setting(one.name, kind, wrong), wrong)
             for title, wrong in wrong_values(value, one.allowed).items()
         }
         # PhysX's fallbacks are unknown here; that of an offset is the zero of its type.
-        fallback = one.type.defaultValue if one.fallback is None else one.fallback
+        fallback = kind.defaultValue if one.fallback is None else one.fallback
         if attribute and attribute.HasAuthoredValue() and not _same(value, fallback):
             found["blocked"] = (lambda prim: prim.GetAttribute(one.name).Block(), one.fallback)
         return found
 
-    def _wrong_targets(self, name: str, prim: Usd.Prim | None, site: Usd.Prim | str) -> _Wrong:
-        """Return wrong targets of a relationship: others, none, and a missing one."""
+    def _wrong_targets(
+        self, name: str, prim: Usd.Prim | None, site: Usd.Prim | str
+    ) -> Iterator[tuple[str, list[str]]]:
+        """Yield wrong targets of a relationship: others, none, and a missing one."""
         relationship = prim.GetRelationship(name) if prim else None
-        current = relationship.GetTargets() if relationship else []
-        targets: dict[str, list[str]] = {}
-        if current:
+        if current := relationship.GetTargets() if relationship else []:
             target = self.stage.GetPrimAtPath(current[0])
             alike = [
                 str(other.GetPath())
@@ -452,8 +416,8 @@ class _Generator:
                 if _kind_of(other) == _kind_of(target) and other not in {target, prim}
             ]
             if alike:
-                targets["to another prim"] = [alike[len(alike) // 2]]
-            targets["emptied"] = []
+                yield "to another prim", [alike[len(alike) // 2]]
+            yield "emptied", []
         else:
             schema = str(prim.GetTypeName()) if prim else str(site)
 
@@ -464,10 +428,9 @@ class _Generator:
             # Those of the same type come first.
             for kind, other in sorted(self.kinds.items(), key=distance):
                 if other != prim and ("(" in kind or _is_family_type(other)):
-                    targets[f"to a {kind}"] = [str(other.GetPath())]
-            targets["to itself"] = [str(prim.GetPath()) if prim else self.extra]
-        targets["to nothing"] = [f"{self.extra}_target"]
-        return {title: (_retarget(name, paths), None) for title, paths in targets.items()}
+                    yield f"to a {kind}", [str(other.GetPath())]
+            yield "to itself", [str(prim.GetPath()) if prim else self.extra]
+        yield "to nothing", [f"{self.extra}_target"]
 
     def _of_prims(self) -> Iterator[SchemaFault]:
         for kind, prim in self.kinds.items():
@@ -495,6 +458,5 @@ class _Generator:
 def _unregistered_schema(prim: Usd.Prim, name: str) -> str | None:
     """Return the applied schema to whose namespace a property belongs."""
     namespace = f"{name.split(':')[0].lower()}api"
-    unregistered = {*_applied(prim)} - {*prim.GetAppliedSchemas()}
-    found = (one for one in _applied(prim) if one in unregistered)
+    found = (one for one in schemas_of(prim) if one not in prim.GetAppliedSchemas())
     return next((one for one in found if one.split(":")[0].lower() == namespace), None)

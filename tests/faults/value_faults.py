@@ -97,86 +97,61 @@ _HOLDS = f.both(
 _actuators = f.prims(lambda prim: prim.GetTypeName() == "MjcActuator")
 seed("dynamics.drives", _actuators, {"mujoco.actuator-holds": _HOLDS}, profile="mujoco")
 
-# Couplings: schema, names of the relationship to the leader, of the offset and of the multiplier;
-# whether the offset is in radians.
+# Couplings: schema, ends of the names of the relationship to the leader, of the offset and of the
+# multiplier; whether the offset is in radians.
 
 _COUPLINGS: dict[ProfileName, tuple[str, str, str, str, bool]] = {
-    "generic": ("NewtonMimicAPI", "mimicJoint", "mimicCoef0", "mimicCoef1", False),
-    "physx": ("PhysxMimicJointAPI", "referenceJoint", "offset", "gearing", False),
-    "mujoco": ("MjcEqualityJointAPI", "target", "coef0", "coef1", True),
+    "generic": ("NewtonMimicAPI", "*:mimicJoint", "*:mimicCoef0", "*:mimicCoef1", False),
+    "physx": ("PhysxMimicJointAPI", "*:referenceJoint", "*:offset", "*:gearing", False),
+    "mujoco": ("MjcEqualityJointAPI", "*:target", "*:coef0", "*:coef1", True),
 }
 _KEPT_COUPLING = ("urdf:mimic:joint", "urdf:mimic:multiplier", "urdf:mimic:offset")
 
 
-def _other_leader(place: Place) -> Place | None:
-    """Return another joint of a follower's type that is not in its chain."""
+def _other_leaders(place: Place) -> list[Place]:
+    """Return the other joints of a follower's type that are not in its chain."""
     mimic = {joint.name: joint.mimic for joint in place.robot.joints.values()}
     chain = [place.joint.name]
     while (coupling := mimic.get(chain[-1])) and coupling.leader not in chain:
         chain.append(coupling.leader)
-    kind = place.prim.GetTypeName()
-    others = (one for one in f.joints(place.robot) if one.prim.GetTypeName() == kind)
-    return next((one for one in others if one.joint.name not in chain), None)
+    alike = [p for p in f.joints(place.robot) if p.prim.GetTypeName() == place.prim.GetTypeName()]
+    return [one for one in alike if one.joint.name not in chain]
 
 
-def _named(place: Place, key: str) -> str:
-    """Return the property of a schema that ends with a name."""
-    names = (one for one in place.prim.GetPropertyNames() if not one.startswith("urdf:"))
-    return next((one for one in names if one.split(":")[-1] == key), "")
+def _has(schema: str, place: Place) -> bool:
+    return any(name.split(":")[0] == schema for name in f.schemas_of(place.prim))
 
 
-def _change_named(wrong: f.Wrong, key: str) -> Edit:
-    return lambda place: f.change(wrong, _named(place, key))(place)
-
-
-def _applied(schema: str, place: Place) -> list[str]:
-    names = place.prim.GetPrimTypeInfo().GetAppliedAPISchemas()
-    return [name for name in names if name.split(":")[0] == schema]
-
-
-def _drop_coupling(schema: str, leader: str, numbers: tuple[str, str], place: Place) -> None:
-    for name in _applied(schema, place):
-        place.prim.GetRelationship(_named(place, leader)).SetTargets([])
-        f.block(*(_named(place, number) for number in numbers))(place)
-        place.prim.RemoveAppliedSchema(name)
-    f.block(*_KEPT_COUPLING)(place)
-
-
-def _lead(leader: str, place: Place) -> None:
-    if other := _other_leader(place):
-        place.prim.GetRelationship(_named(place, leader)).SetTargets([other.path])
-
-
-def _shifted_offset(old: float, place: Place, *, radians: bool) -> float:
+def _shifted_offset(radians: bool, old: float, place: Place) -> float:  # noqa: FBT001
     return old + place.size * (1.0 if radians else place.unit)
 
 
+_lead = partial(f.retarget, choose=lambda at: [one.path for one in _other_leaders(at)][:1] or None)
+_following = f.where(f.joints, lambda place: place.joint.mimic)
 for _profile, (_schema, _leader, _offset, _multiplier, _radians) in _COUPLINGS.items():
-    _coupled = f.where(f.joints, partial(_applied, _schema))
-    _following = f.where(f.joints, lambda place: place.joint.mimic)
-    _drop = partial(_drop_coupling, _schema, _leader, (_offset, _multiplier))
-    _scale = _change_named(lambda old, place: old * (1 + place.size), _multiplier)
-    _shift = _change_named(partial(_shifted_offset, radians=_radians), _offset)
+    _coupled = f.where(f.joints, partial(_has, _schema))
+    _numbers = f.block(_multiplier, _offset, *_KEPT_COUPLING)
+    _drop = f.both(f.retarget(_leader, lambda _: []), _numbers, f.unapply(_schema))
+    _shift = f.change(partial(_shifted_offset, _radians), _offset)
     for _of, _key, _edit, _tolerance in (
         (_following, "dropped", _drop, None),
-        (_coupled, "leader", partial(_lead, _leader), None),
+        (_coupled, "leader", _lead(_leader), None),
         # Couplings are compared to float32, where one step is up to two roundings.
-        (_coupled, "multiplier-scaled", _scale, 4 * RELATIVE),
+        (_coupled, "multiplier-scaled", f.grow(_multiplier), 4 * RELATIVE),
         (_coupled, "offset-shifted", _shift, 1e-5),
     ):
         _edits = {f"mimic.{_profile}-{_key}": _edit}
         seed("structure.mimic", _of, _edits, profile=_profile, tolerance=_tolerance)
 
 
-def _other_leader_name(place: Place) -> None:
-    if (other := _other_leader(place)) and place.joint.mimic:
-        place.prim.GetAttribute(_KEPT_COUPLING[0]).Set(other.joint.name)
+def _other_name(name: str, place: Place) -> str:
+    return next((one.joint.name for one in _other_leaders(place)), name)
 
 
 _KEPT_WRONGLY = {
     "mimic.usdphysics-dropped": f.block(*_KEPT_COUPLING),
     "mimic.usdphysics-multiplier-negated": f.change(lambda old, _: -old, _KEPT_COUPLING[1]),
-    "mimic.usdphysics-leader": _other_leader_name,
+    "mimic.usdphysics-leader": f.change(_other_name, _KEPT_COUPLING[0]),
 }
 seed("structure.mimic", f.joints, _KEPT_WRONGLY, profile="usdphysics")
 

@@ -263,8 +263,8 @@ def test_keys_and_overlays_change_the_view(viewer: Page) -> None:
 def test_markup_in_names_is_text(page: Page, tmp_path: Path) -> None:
     finding = Difference(subject=_HOSTILE, message=_HOSTILE, assigned=Grade.FAILS)
     checks = (samples.position(Grade.FAILS, 1.0, _HOSTILE, (finding,)),)
-    named = {"name": _HOSTILE, "id": "hostile", "reason": _HOSTILE}
-    robot = samples.robot(Verdict.FAILS, checks=checks, **named)
+    robot = samples.robot(Verdict.FAILS, name=_HOSTILE, checks=checks)
+    robot = structs.replace(robot, id="hostile", reason=_HOSTILE)
     page.goto(write_site(samples.figures((robot,)), tmp_path).as_uri())
     assert _titles(page)[0].startswith("</script><img src=x")
     assert "\\u202e" in _titles(page)[0]
