@@ -112,6 +112,11 @@ class Place(Struct, frozen=True, eq=False):
         return self.robot.bodies[self.path]
 
     @property
+    def reach(self) -> float:
+        """Largest compared position of a joint [rad or m]."""
+        return float(np.abs(self.robot.positions.get(self.joint.name, np.zeros(1))).max())
+
+    @property
     def instance(self) -> str:
         """Instance of the schemas for the degree of freedom of a joint."""
         if self.prim.IsA(UsdPhysics.RevoluteJoint):

@@ -101,11 +101,6 @@ def _face_areas(prim: Usd.Prim) -> _Array:
     return crossed
 
 
-def _states_triangles(place: Place) -> bool:
-    """Whether the source states numbers of triangles, which MuJoCo's compiler changes."""
-    return any(shape.surface and shape.surface.triangles for shape in place.robot.spec.shapes)
-
-
 def _repeat(place: Place) -> None:
     path = place.prim.GetPath()
     copy = place.stage.DefinePrim(path.ReplaceName(f"{path.name}_again"))
@@ -117,11 +112,6 @@ def _points(wrong: Callable[[_Array], Any]) -> Edit:
     return lambda place: place.prim.GetAttribute("points").Set(
         Vt.Vec3fArray.FromNumpy(np.float32(wrong(_mesh_arrays(place.prim)[0])))
     )
-
-
-def _stray(points: _Array) -> _Array:
-    """Add a point that no face uses, outside of the mesh."""
-    return np.vstack([points, 2 * points.max(axis=0) - points.min(axis=0)])
 
 
 def _split_face(place: Place) -> None:
@@ -182,7 +172,11 @@ for _role, _group, _places, _meshes in (
 ):
     _round = where(_places, lambda place: place.prim.GetTypeName() in ("Cylinder", "Capsule"))
     _scaled = where(_meshes, lambda place: place.prim.GetAttribute("xformOp:scale"))
-    _counted = where(_meshes, _states_triangles)
+    # A source that states numbers of triangles; MuJoCo's compiler changes them.
+    _counted = where(
+        _meshes,
+        lambda at: any(one.surface and one.surface.triangles for one in at.robot.spec.shapes),
+    )
     for _check, _of, _id, _edit in (
         ("shapes", _places, "dropped", f.deactivate),
         ("shapes", _places, "repeated", _repeat),
@@ -196,7 +190,9 @@ for _role, _group, _places, _meshes in (
         seed(f"{_role}.{_check}", _of, {f"{_group}.{_id}": _edit})
     seed(f"{_role}.volume", _meshes, {f"{_group}.turned-over": _LEFT}, equivalent=True)
     seed(f"{_role}.support", _places, {f"{_group}.shifted": _shift}, tolerance=Tolerance().shape)
-seed("collision.support", _collision_meshes, {"collider.stray": _points(_stray)})
+# A point that no face uses, outside of the mesh.
+_STRAY = _points(lambda at: np.vstack([at, 2 * at.max(axis=0) - at.min(axis=0)]))
+seed("collision.support", _collision_meshes, {"collider.stray": _STRAY})
 _hidden = where(_colliders, lambda at: UsdGeom.Imageable(at.prim).ComputePurpose() == _TOKENS.guide)
 seed("visual.shapes", _hidden, {"collider.shown": author("purpose", "default")})
 seed("collision.filters", _colliders, {"collider.trigger": f.apply("PhysxTriggerAPI")})
@@ -224,17 +220,13 @@ seed("visual.subdivision", _visual_meshes, _SMOOTHED)
 
 
 def _extent(factor: float) -> Edit:
-    def edit(place: Place) -> None:
-        extent = UsdGeom.Boundable(place.prim).GetExtentAttr()
-        extent.Set([corner * factor for corner in extent.Get()])
-
-    return edit
+    return f.change(lambda old, _: [corner * factor for corner in old], "extent")
 
 
-@fault("geometry.velocities", "visual.geometry", _visual_meshes)
-def _(place: Place) -> None:
-    mesh = UsdGeom.Mesh(place.prim)
-    mesh.CreateVelocitiesAttr([Gf.Vec3f(1.0, 0.0, 0.0)] * len(mesh.GetPointsAttr().Get()))
+def _moving(place: Place) -> None:
+    UsdGeom.Mesh(place.prim).CreateVelocitiesAttr(
+        [Gf.Vec3f(1, 0, 0)] * len(_mesh_arrays(place.prim)[0])
+    )
 
 
 def _normals(interpolation: str, wrong: Callable[[_Array, int], _Array]) -> Edit:
@@ -259,7 +251,7 @@ seed("visual.geometry", _visuals, _EXTENTS)
 _primitives = where(_visuals, lambda place: not _is_mesh(place))
 seed("visual.geometry", _primitives, {"geometry.handedness": _LEFT})
 _HOLE = {"geometry.hole": author("holeIndices", Vt.IntArray([0]))}
-seed("visual.geometry", _visual_meshes, _HOLE)
+seed("visual.geometry", _visual_meshes, {**_HOLE, "geometry.velocities": _moving})
 _WRONG_NORMALS = {
     "normals.flipped": _normals("uniform", lambda normals, _: -normals),
     "normals.count": _normals("uniform", lambda normals, _: np.vstack([normals, normals[:1]])),
@@ -299,19 +291,15 @@ def _(place: Place) -> None:
     attribute.Set(type(attribute.GetTypeName().defaultValue)(0.0, 0.0, 0.0, 0.0))
 
 
-def _broken(points: _Array) -> _Array:
-    points[0, 0] = _NAN
-    return points
-
-
 def _display(color: Gf.Vec3f) -> Edit:
     return lambda place: UsdGeom.Gprim(place.prim).CreateDisplayColorAttr([color])
 
 
+_BROKEN = _points(lambda points: np.vstack([[_NAN, *points[0, 1:]], points[1:]]))
 seed("structure.animation", f.bodies, {"time.body": _drift})
 seed("structure.animation reader.refuses", _visuals, {"time.visual": _drift})
 seed(_ANY_VALUE, _visuals, {"value.color": _display(Gf.Vec3f(_NAN, 0.0, 0.0))})
-seed(_ANY_VALUE, _visual_meshes, {"value.points": _points(_broken)})
+seed(_ANY_VALUE, _visual_meshes, {"value.points": _BROKEN})
 _GLOWS = {"scene.glow": lambda place: UsdLux.LightAPI.Apply(place.prim)}
 seed("structure.scene", _visual_meshes, _GLOWS)
 for _case in ("points", "curves"):
@@ -414,16 +402,18 @@ def _in_context(context: str, node: str, name: str, value: object) -> Edit:
     return edit
 
 
-def _is_plain(shape: ShapeObservation) -> bool:
-    """Whether neither URDF nor mesh states a look."""
-    looks = shape.appearances
-    return bool(looks) and not any(
-        look.color or look.texture or look.problem or look.unread for look in looks
+def _is_plain(place: Place) -> bool:
+    """Whether neither URDF nor mesh states a look of the visuals of the link."""
+    return f.urdf_name(place.prim.GetParent()) in _decided(
+        place.robot,
+        lambda shape: (
+            bool(shape.appearances)
+            and not any(
+                look.color or look.texture or look.problem or look.unread
+                for look in shape.appearances
+            )
+        ),
     )
-
-
-def _plain(place: Place) -> bool:
-    return f.urdf_name(place.prim.GetParent()) in _decided(place.robot, _is_plain)
 
 
 _OPEN_PBR = "ND_open_pbr_surface_surfaceshader"
@@ -491,16 +481,10 @@ def _(place: Place) -> None:
         binding.Bind(material, bindingStrength=UsdShade.Tokens.strongerThanDescendants)
 
 
-@fault("look.misnamed", _LOOK, _painted)
-def _(place: Place) -> None:
-    _surface(place).GetIdAttr().Set("UsdPreviewSurfac")
-
-
-@fault("time.color", "structure.animation", _colored)
-def _(place: Place) -> None:
-    _surface(place).GetInput("diffuseColor").GetAttr().Set(_RED, 12.0)
-
-
+_MISNAMED = {"look.misnamed": lambda at: _surface(at).GetIdAttr().Set("UsdPreviewSurfac")}
+seed(_LOOK, _painted, _MISNAMED)
+_REDDENS = lambda at: _surface(at).GetInput("diffuseColor").GetAttr().Set(_RED, 12.0)  # noqa: E731
+seed("structure.animation", _colored, {"time.color": _REDDENS})
 seed("visual.colour", _colored, {"look.tinted": _tint}, tolerance=Tolerance().color)
 seed("visual.opacity", _translucent, {"look.opaque": _OPAQUE})
 seed("visual.opacity", _masked, {"look.unmasked": _OPAQUE})
@@ -524,13 +508,9 @@ seed(
 )
 seed("visual.material", _translucent, {"look.cut-out": _input("opacityThreshold", 0.99)})
 seed("visual.material", _whole, {"look.displayed": _display(_RED)})
-seed("visual.colour", where(_visuals, _plain), {"look.invented": _added_material("red")})
+seed("visual.colour", where(_visuals, _is_plain), {"look.invented": _added_material("red")})
 
 # Images and their coordinates.
-
-
-def _st(place: Place) -> UsdShade.Input:
-    return _image(place).GetInput("st")
 
 
 @fault("texture.red", "visual.material", _large_images)
@@ -564,7 +544,7 @@ _MISREAD = {
 }
 seed("visual.material", _large_images, _MISREAD)
 seed("visual.material", where(_textured, _leaves_image), {"texture.clamped": _CLAMPED})
-_LOOSE = {"texture.disconnected": lambda place: _st(place).GetAttr().SetConnections([])}
+_LOOSE = {"texture.disconnected": lambda at: _image(at).GetInput("st").GetAttr().SetConnections([])}
 seed("visual.mapping", _large_images, _LOOSE)
 seed(
     "visual.mapping",

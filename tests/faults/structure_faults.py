@@ -45,18 +45,17 @@ def _weld(place: Place, path: Sdf.Path, ends: Iterable[str]) -> None:
     joint.CreateBody1Rel().SetTargets([second])
 
 
-@fault("topology.joint-surplus", "structure.joints", f.robot)
-def _(place: Place) -> None:
+def _weld_ends(place: Place) -> None:
     """Weld the first body to the last one."""
     if len(place.robot.bodies) > 1:
-        paths = list(place.robot.bodies)
-        _weld(place, place.extra, (paths[0], paths[-1]))
+        first, *_, last = place.robot.bodies
+        _weld(place, place.extra, (first, last))
 
 
-@fault("topology.float-welded", "structure.types", f.typed(JointType.FLOATING))
-def _(place: Place) -> None:
-    place.prim.SetTypeName("PhysicsFixedJoint")
-    UsdPhysics.Joint(place.prim).CreateJointEnabledAttr(True)
+seed("structure.joints", f.robot, {"topology.joint-surplus": _weld_ends})
+_FIXED = lambda place: place.prim.SetTypeName("PhysicsFixedJoint")  # noqa: E731
+_STUCK = {"topology.float-welded": f.both(_FIXED, author("physics:jointEnabled", value=True))}
+seed("structure.types", f.typed(JointType.FLOATING), _STUCK)
 
 
 @fault(
@@ -141,12 +140,6 @@ def _swap_bodies(place: Place) -> None:
         place.prim.GetRelationship(name).SetTargets(targets)
 
 
-def _turns_far(place: Place) -> bool:
-    """Whether a tilted axis moves links by more than its tilt."""
-    positions = place.robot.positions.get(place.joint.name)
-    return place.instance == "angular" and positions is not None and np.abs(positions).max() > 1.2
-
-
 _negate_axis = _turned(_TURNS, lambda place: f.rotation(_across(place), math.pi))
 seed(_POSE, f.moving, {"joint.axis-negated": _negate_axis}, equivalent=True)
 _SWAPPED = {"joint.bodies-swapped": _swap_bodies}
@@ -157,7 +150,9 @@ for _side in (0, 1):
     _turn = _turned(_TURNS[_side : _side + 1], lambda at: f.rotation(f.OBLIQUE, at.size))
     seed(_POSE, f.joints, {f"joint.rot{_side}-turned": _turn}, tolerance=_TOLERANCE.rotation)
 _TILTED = {"joint.axis-tilted": _turned(_TURNS, lambda at: f.rotation(_across(at), at.size))}
-seed(_POSE, f.where(f.joints, _turns_far), _TILTED, tolerance=_TOLERANCE.rotation)
+# A tilted axis moves links by more than its tilt.
+_far = f.where(f.joints, lambda at: at.instance == "angular" and at.reach > 1.2)
+seed(_POSE, _far, _TILTED, tolerance=_TOLERANCE.rotation)
 
 
 @fault("joint.exchanged", "dynamics.joints structure.links", f.joints)
@@ -255,23 +250,18 @@ def _(place: Place) -> None:
         joint.CreateBody1Rel().SetTargets([place.path])
 
 
-@fault("base.bypassed", "structure.world", f.where(f.joints, _of_fixed_base))
-def _(place: Place) -> None:
-    place.prim.GetRelationship(_BODY0).SetTargets([])
-
-
 @fault("articulation.moved", "structure.articulation", f.bodies)
 def _(place: Place) -> None:
     """Move the articulation root to a body that a joint moves."""
     found = [root.path for root in f.roots(place.robot)]
-    still = np.zeros(1)
-    positions = place.robot.positions
-    carriers = [one for one in place.robot.joints.values() if one.child == place.link.name]
-    if len(found) == 1 and any(np.any(positions.get(one.name, still)) for one in carriers):
+    carriers = [one.joint.child for one in f.joints(place.robot) if one.reach]
+    if len(found) == 1 and place.link.name in carriers:
         place.stage.GetPrimAtPath(found[0]).RemoveAPI(UsdPhysics.ArticulationRootAPI)
         UsdPhysics.ArticulationRootAPI.Apply(place.prim)
 
 
+_BYPASSED = {"base.bypassed": f.retarget(_BODY0, lambda _: [])}
+seed("structure.world", f.where(f.joints, _of_fixed_base), _BYPASSED)
 _WELDED = {"base.welded": lambda place: _weld(place, place.extra, (place.path,))}
 seed("structure.base", _first_body(Base.FLOATING), _WELDED)
 _PHYSX_ROOT = "PhysxArticulationAPI"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,12 +73,7 @@ _ATTRIBUTES: dict[ProfileName, dict[str, tuple[str, ...]]] = {
 }
 
 
-def _of_one_axis(place: Place) -> bool:
-    positions = place.robot.positions.get(place.joint.name)
-    return positions is not None and len(positions) > 1
-
-
-_stated = f.where(f.joints, _of_one_axis)
+_stated = f.where(f.joints, lambda at: len(at.robot.positions.get(at.joint.name, ())) > 1)
 for _profile, _numbers in _ATTRIBUTES.items():
     for _key, _names in _numbers.items():
         _custom = f"urdf:{'limit' if _key in ('effort', 'velocity') else 'dynamics'}:{_key}"
@@ -122,7 +118,7 @@ def _has(schema: str, place: Place) -> bool:
     return any(name.split(":")[0] == schema for name in f.schemas_of(place.prim))
 
 
-def _shifted_offset(radians: bool, old: float, place: Place) -> float:  # noqa: FBT001
+def _shifted_offset(radians: bool, old: float, place: Place) -> float:
     return old + place.size * (1.0 if radians else place.unit)
 
 
@@ -176,13 +172,8 @@ def _alone(good: Robot) -> set[str]:
     return names
 
 
-def _massive(good: Robot) -> Iterator[Place]:
-    names = _alone(good)
-    return (place for place in f.bodies(good) if place.link.name in names)
-
-
-def _extended(good: Robot) -> Iterator[Place]:
-    return (p for p in _massive(good) if p.link.mass and any(p.link.mass.inertia or ()))
+_massive = f.where(f.bodies, lambda at: at.link.name in _alone(at.robot))
+_extended = f.where(_massive, lambda at: at.link.mass and any(at.link.mass.inertia or ()))
 
 
 def _moments(place: Place) -> NDArray[np.float64]:
@@ -196,10 +187,6 @@ def _turned(axes: Gf.Quatf, place: Place) -> Gf.Quatf:
     return axes * f.rotation(middle, place.size * moments.max() / np.ptp(moments))
 
 
-def _is_oblong(place: Place) -> bool:
-    return bool(np.ptp(_moments(place)) > 0.05 * _moments(place).max())
-
-
 def _contradict(place: Place) -> None:
     # Gf matrices act on row vectors.
     axes = np.array(Gf.Matrix3d(Gf.Quatd(f.authored(place.prim, _AXES))))
@@ -208,18 +195,19 @@ def _contradict(place: Place) -> None:
     author("newton:inertia", Vt.DoubleArray([float(tensor[at]) for at in places]))(place)
 
 
-def _is_frame(prim: Usd.Prim) -> bool:
-    named = prim.GetAttribute("urdf:link").HasAuthoredValue()
-    return named and not prim.HasAPI(UsdPhysics.RigidBodyAPI)
-
-
 _DENSE = {"mass.density": f.both(f.block(_MASS), author("physics:density", 7800.0))}
 # Colliders of an MJCF may state the same mass.
 seed("mass.stated mass.link.mass", _massive, _DENSE, equivalent=True)
 _EMBODIED = {"mass.frame-embodied": lambda place: UsdPhysics.RigidBodyAPI.Apply(place.prim)}
-seed("mass.stated", f.prims(_is_frame), _EMBODIED)
+_frames = f.prims(
+    lambda prim: (
+        prim.GetAttribute("urdf:link").HasAuthoredValue()
+        and not prim.HasAPI(UsdPhysics.RigidBodyAPI)
+    )
+)
+seed("mass.stated", _frames, _EMBODIED)
 _moved = f.change(lambda old, place: old + Gf.Vec3f(place.step), _CENTER)
-_oblong = f.where(_extended, _is_oblong)
+_oblong = f.where(_extended, lambda at: np.ptp(_moments(at)) > 0.05 * _moments(at).max())
 for _check, _places, _id, _edit, _limit in (
     ("mass", _extended, "scaled", f.grow(_MASS), _TOLERANCE.mass),
     ("center", _extended, "center-shifted", _moved, _TOLERANCE.position),
@@ -338,11 +326,6 @@ def _per_radian(attribute: str) -> Edit:
     return f.change(lambda old, at: old * (_DEGREES if at.unit > 1 else 2.0), attribute)
 
 
-def _is_driven(place: Place) -> bool:
-    """Whether the drive of a joint has a stiffness."""
-    return bool(f.authored(place.prim, _STIFFNESS.format(place.instance)))
-
-
 def _another_material(place: Place) -> list[str] | None:
     """Choose the contact material of a collider with another one."""
     materials = [path for other in _bound(place.robot) for path in other.targets(_BINDING)]
@@ -361,7 +344,7 @@ _contact_materials = f.prims(
 _collides = f.prims(lambda prim: prim.HasAPI(UsdPhysics.CollisionAPI))
 _bound = f.where(_collides, lambda place: place.prim.HasRelationship(_BINDING))
 _STIFFNESS, _DAMPING = f"{_DRIVE}stiffness", f"{_DRIVE}damping"
-_driven = f.where(f.moving, _is_driven)
+_driven = f.where(f.moving, lambda at: f.authored(at.prim, _STIFFNESS.format(at.instance)))
 _SELF = "newton:selfCollisionEnabled"
 _stating_collision = f.prims(lambda prim: prim.GetAttribute(_SELF).HasAuthoredValue())
 for _key, _name, _check, _of in (
@@ -403,16 +386,15 @@ _ANIMATED = "structure.animation reader.refuses"
 _weighed = f.where(f.bodies, lambda place: f.authored(place.prim, _MASS) is not None)
 
 
-@fault("time.mass", _ANIMATED, _weighed)
-def _(place: Place) -> None:
-    mass = UsdPhysics.MassAPI(place.prim).GetMassAttr()
-    mass.Set(2.0 * (mass.Get() or 1.0), 0.0)
+def _later(name: str, time: float, wrong: Callable[[Any], object]) -> Edit:
+    """Author another value at a time."""
+    return lambda at: at.prim.GetAttribute(name).Set(wrong(at.prim.GetAttribute(name).Get()), time)
 
 
-@fault("time.anchor", _ANIMATED, f.joints)
-def _(place: Place) -> None:
-    anchor = UsdPhysics.Joint(place.prim).CreateLocalPos1Attr()
-    anchor.Set((anchor.Get() or Gf.Vec3f(0.0)) + Gf.Vec3f(0.1, 0.0, 0.0), 5.0)
+_HEAVIER = {"time.mass": _later(_MASS, 0.0, lambda old: 2.0 * (old or 1.0))}
+seed(_ANIMATED, _weighed, _HEAVIER)
+_ANCHORED = {"time.anchor": _later("physics:localPos1", 5.0, lambda old: old + Gf.Vec3f(0.1, 0, 0))}
+seed(_ANIMATED, f.joints, _ANCHORED)
 
 
 def _typed(name: str, kind: Sdf.ValueTypeName) -> Edit:
