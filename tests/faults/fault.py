@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 from numpy.typing import NDArray
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
@@ -84,6 +84,10 @@ class Place(Struct, frozen=True, eq=False):
     share: float = 1.0  # of the surface of a visual: a part has a material of its own
     mesh: str = ""  # path of the visual that the part is of
     diagonal: float = 0.0  # of the bounds of a shape in its link [m]
+
+    def on(self, stage: Usd.Stage) -> Place:
+        """Return the same place on a stage that is changed."""
+        return structs.replace(self, prim=stage.GetPrimAtPath(self.path))
 
     @property
     def path(self) -> str:

@@ -21,10 +21,7 @@ from pxr import Gf, Plug, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
 from tests.faults.fault import STRANGER, schemas_of
 from tests.tools.documentation.coverage import definition_of, plugin_schemas
-from urdf_usd.conformance.engines.openusd.settings import (
-    harmless_reason,
-    schema_attribute,
-)
+from urdf_usd.conformance.engines.openusd.settings import harmless_reason, schema_attribute
 
 FAMILIES = ("usdPhysics", "newton", "physx")
 """Beginnings of the names of the plugins whose schemas are seeded."""
@@ -41,6 +38,8 @@ _TURN = Gf.Quatd(math.cos(0.2), math.sin(0.2) * Gf.Vec3d(2, -3, 6) / 7)
 _Edit: TypeAlias = Callable[[Usd.Prim], object]
 # Edits by title, each with the value that it authors; None for a relationship.
 _Wrong: TypeAlias = dict[str, tuple[_Edit, object]]
+# The changed properties, with `*` for an instance, and their values.
+_Values: TypeAlias = Iterable[tuple[str, object]]
 
 
 class SchemaFault(Struct, frozen=True, eq=False):
@@ -50,7 +49,6 @@ class SchemaFault(Struct, frozen=True, eq=False):
     title: str
     path: str
     apply: Callable[[Usd.Stage], None]
-    # The changed properties, with `*` for an instance, and their values.
     values: tuple[tuple[str, object], ...] = ()
 
     @property
@@ -65,6 +63,8 @@ class _Property(Struct, frozen=True, eq=False):
     fallback: object
     allowed: tuple[str, ...] = ()
 
+
+_Properties: TypeAlias = Sequence[_Property]
 
 # The schema registry.
 
@@ -229,6 +229,8 @@ class _Generator:
     def __init__(self, stage: Usd.Stage) -> None:
         self.stage = stage
         self.extra = str(stage.GetDefaultPrim().GetPath().AppendChild(STRANGER))
+        # They keep added prims alive.
+        self.others: list[Usd.Stage] = []
         # Without those of instances, which cannot be edited.
         self.prims = tuple(stage.Traverse())
         kinds: dict[str, list[Usd.Prim]] = {}
@@ -267,21 +269,17 @@ class _Generator:
                     yield self._removal(schema, kind, prim)
 
     def _fault(
-        self,
-        schema: str,
-        title: str,
-        at: Usd.Prim | str,
-        edit: _Edit,
-        values: Iterable[tuple[str, object]] = (),
+        self, schema: str, title: str, site: Usd.Prim, edit: _Edit, values: _Values = ()
     ) -> SchemaFault:
-        """Return a change of a prim of the stage, or of an added one of a type."""
-        path = self.extra if isinstance(at, str) else str(at.GetPath())
-        is_material = not isinstance(at, str) and at.IsA(UsdShade.Material)
+        """Return a change of a prim of the stage, or of an added one."""
+        path = str(site.GetPath())
+        added = str(site.GetTypeName()) if site.GetStage() != self.stage else ""
         colliders = (one.GetPath() for one in self.prims if one.HasAPI(UsdPhysics.CollisionAPI))
+        is_material = site.IsA(UsdShade.Material) and not added
         collider = next(colliders, None) if is_material else None
 
         def apply(stage: Usd.Stage) -> None:
-            prim = stage.DefinePrim(path, at) if isinstance(at, str) else stage.GetPrimAtPath(path)
+            prim = stage.DefinePrim(path, added) if added else stage.GetPrimAtPath(path)
             if collider:
                 # Unless a collider is bound to it, a material makes no difference.
                 binding = UsdShade.MaterialBindingAPI.Apply(stage.GetPrimAtPath(collider))
@@ -290,11 +288,15 @@ class _Generator:
 
         return SchemaFault(schema, title, path, apply, tuple(values))
 
+    def _added(self, schema: str) -> Usd.Prim:
+        self.others.append(Usd.Stage.CreateInMemory())
+        return self.others[-1].DefinePrim(self.extra, schema)
+
     def _of_type(self, schema: str) -> Iterator[SchemaFault]:
         holders = [prim for prim in self.prims if prim.IsA(_type(schema))]
-        yield from self._of_values(schema, _own_properties(schema), holders or [schema], _no_edit)
-        yield self._fault(schema, "added", schema, _no_edit)
-        yield from self._valued(schema, "added", _all_properties(schema), schema, _no_edit)
+        added, every = self._added(schema), _all_properties(schema)
+        yield from self._of_values(schema, _own_properties(schema), holders or [added], _no_edit)
+        yield from self._plain_and_valued(schema, "added", every, added, _no_edit)
         for kind, prim in self.kinds.items():
             if prim.GetTypeName() != schema and _is_related(prim, schema):
                 edit = methodcaller("SetTypeName", schema)
@@ -302,30 +304,27 @@ class _Generator:
 
     def _of_api(self, schema: str, instance: str = "") -> Iterator[SchemaFault]:
         applied = f"{schema}:{instance}" if instance else schema
-
         apply = methodcaller("AddAppliedSchema", applied)
         without = {
             kind: prim
             for kind, prim in self.kinds.items()
             if applied not in schemas_of(prim) and _can_have(prim, schema, instance)
         }
-        sites: list[Usd.Prim | str] = [one for one in self.prims if applied in schemas_of(one)]
+        sites = [one for one in self.prims if applied in schemas_of(one)]
         # UsdPhysics registers no type to which its schemas can be applied; this one
         # matters on materials alone.
         is_general = schema != "PhysicsMaterialAPI"
         sites = sites or [p for p in without.values() if is_general or p.IsA(UsdShade.Material)]
         types = Usd.SchemaRegistry.GetAPISchemaCanOnlyApplyToTypeNames(schema)
-        sites = sites or [name for name in types if Usd.SchemaRegistry.IsConcrete(name)]
-        own = _own_properties(schema, instance)
+        sites = sites or [self._added(one) for one in types if Usd.SchemaRegistry.IsConcrete(one)]
+        own, every = _own_properties(schema, instance), _all_properties(schema, instance)
         yield from self._of_values(applied, own, sites, apply)
         for kind, prim in self.kinds.items():
             if applied in prim.GetAppliedSchemas():
                 yield self._removal(applied, kind, prim)
         for kind, prim in without.items():
             title = f"applied to a {kind}"
-            yield self._fault(applied, title, prim, apply)
-            every = _all_properties(schema, instance)
-            yield from self._valued(applied, title, every, prim, apply)
+            yield from self._plain_and_valued(applied, title, every, prim, apply)
 
     def _removal(self, applied: str, kind: str, prim: Usd.Prim) -> SchemaFault:
         """Return the change that removes a schema, and with it values of properties."""
@@ -341,11 +340,7 @@ class _Generator:
         return self._fault(applied, f"removed from a {kind}", prim, remove, values)
 
     def _of_values(
-        self,
-        schema: str,
-        properties: Sequence[_Property],
-        sites: Sequence[Usd.Prim | str],
-        before: _Edit,
+        self, schema: str, properties: _Properties, sites: Sequence[Usd.Prim], before: _Edit
     ) -> Iterator[SchemaFault]:
         """Yield the wrong values of properties, each on another prim in turn.
 
@@ -364,15 +359,11 @@ class _Generator:
                 wrong_edit, name = _all(before, edit), f"{one.name} {title}"
                 yield self._fault(schema, name, sites[site], wrong_edit, [(attribute, value)])
 
-    def _valued(
-        self,
-        schema: str,
-        title: str,
-        properties: Iterable[_Property],
-        site: Usd.Prim | str,
-        before: _Edit,
+    def _plain_and_valued(
+        self, schema: str, title: str, properties: _Properties, site: Usd.Prim, before: _Edit
     ) -> Iterator[SchemaFault]:
-        """Yield the change that also authors all properties but the switches."""
+        """Yield a change, and the one that also authors all properties but the switches."""
+        yield self._fault(schema, title, site, before)
         edits, values = [before], []
         for turn, one in enumerate(properties):
             wrong = tuple(self._wrong(one, site).values())
@@ -385,12 +376,12 @@ class _Generator:
             edit = _all(*edits)
             yield self._fault(schema, f"{title} with values", site, edit, values)
 
-    def _wrong(self, one: _Property, site: Usd.Prim | str) -> _Wrong:
-        prim, kind = None if isinstance(site, str) else site, one.type
+    def _wrong(self, one: _Property, site: Usd.Prim) -> _Wrong:
+        kind = one.type
         if kind is None:
-            targets = self._wrong_targets(one.name, prim, site)
+            targets = self._wrong_targets(site, one.name)
             return {title: (_setting(one.name, None, to), None) for title, to in targets}
-        attribute = prim.GetAttribute(one.name) if prim else None
+        attribute = site.GetAttribute(one.name)
         given = (attribute.Get() if attribute else None, one.fallback, kind.defaultValue)
         value = next((value for value in given if value is not None), None)
         found: _Wrong = {
@@ -403,23 +394,21 @@ class _Generator:
             found["blocked"] = (lambda prim: prim.GetAttribute(one.name).Block(), one.fallback)
         return found
 
-    def _wrong_targets(
-        self, name: str, prim: Usd.Prim | None, site: Usd.Prim | str
-    ) -> Iterator[tuple[str, list[str]]]:
+    def _wrong_targets(self, site: Usd.Prim, name: str) -> Iterator[tuple[str, list[str]]]:
         """Yield wrong targets of a relationship: others, none, and a missing one."""
-        relationship = prim.GetRelationship(name) if prim else None
+        relationship = site.GetRelationship(name)
         if current := relationship.GetTargets() if relationship else []:
             target = self.stage.GetPrimAtPath(current[0])
             alike = [
                 str(other.GetPath())
                 for other in self.prims
-                if _kind_of(other) == _kind_of(target) and other not in {target, prim}
+                if _kind_of(other) == _kind_of(target) and other not in {target, site}
             ]
             if alike:
                 yield "to another prim", [alike[len(alike) // 2]]
             yield "emptied", []
         else:
-            schema = str(prim.GetTypeName()) if prim else str(site)
+            schema = str(site.GetTypeName())
 
             def distance(item: tuple[str, Usd.Prim]) -> int:
                 same = item[1].GetTypeName() == schema
@@ -427,9 +416,9 @@ class _Generator:
 
             # Those of the same type come first.
             for kind, other in sorted(self.kinds.items(), key=distance):
-                if other != prim and ("(" in kind or _is_family_type(other)):
+                if other != site and ("(" in kind or _is_family_type(other)):
                     yield f"to a {kind}", [str(other.GetPath())]
-            yield "to itself", [str(prim.GetPath()) if prim else self.extra]
+            yield "to itself", [str(site.GetPath())]
         yield "to nothing", [f"{self.extra}_target"]
 
     def _of_prims(self) -> Iterator[SchemaFault]:
@@ -437,13 +426,11 @@ class _Generator:
             found = _type(str(prim.GetTypeName()))
             if not found or Plug.Registry().GetPluginForType(found).name not in _PLUGINS:
                 continue
-            edits: dict[str, _Edit] = {
-                "inactive": methodcaller("SetActive", False),
-                "instanceable": methodcaller("SetInstanceable", True),
-            }
+            edits = {"inactive": ("SetActive", False), "instanceable": ("SetInstanceable", True)}
             if prim.GetTypeName() != "Scope" and not _is_family_type(prim):
-                edits["becomes a scope"] = methodcaller("SetTypeName", "Scope")
-            yield from (self._fault(PRIM, f"{kind} {how}", prim, edits[how]) for how in edits)
+                edits["becomes a scope"] = ("SetTypeName", "Scope")
+            for how, edit in edits.items():
+                yield self._fault(PRIM, f"{kind} {how}", prim, methodcaller(*edit))
 
     def _of_stage(self) -> Iterator[SchemaFault]:
         root = str(self.stage.GetDefaultPrim().GetPath())

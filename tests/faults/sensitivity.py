@@ -14,7 +14,7 @@ import sys
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
@@ -51,18 +51,11 @@ MJCF_NAMES = ("oblique_neck", "free_cart")
 # couplings, both kinds of base, massless links, meshes and primitives.
 NAMES = (
     *MJCF_NAMES,
-    "oblique_arm",
-    "drifter",
-    "pybullet:cartpole.urdf",
-    "pybullet:cube_rotate.urdf",
-    "pybullet:pendulum5.urdf",
-    "pybullet:r2d2.urdf",
-    "pybullet:husky/husky.urdf",
-    "pybullet:racecar/racecar.urdf",
-    "pybullet:kuka_iiwa/model.urdf",
-    "pybullet:franka_panda/panda.urdf",
-    "pybullet:xarm/xarm6_with_gripper.urdf",
-    "pybullet:laikago/laikago_toes_zup_lores.urdf",
+    *("oblique_arm", "drifter"),
+    *("pybullet:cartpole.urdf", "pybullet:cube_rotate.urdf", "pybullet:pendulum5.urdf"),
+    *("pybullet:r2d2.urdf", "pybullet:husky/husky.urdf", "pybullet:racecar/racecar.urdf"),
+    *("pybullet:kuka_iiwa/model.urdf", "pybullet:franka_panda/panda.urdf"),
+    *("pybullet:xarm/xarm6_with_gripper.urdf", "pybullet:laikago/laikago_toes_zup_lores.urdf"),
     "pybullet:quadruped/spirit40newer.urdf",
 )
 # In place of a profile.
@@ -148,6 +141,12 @@ class Trials:
         stage.GetDefaultPrim().GetReferences().AddReference(self.stage.GetRootLayer().identifier)
         return stage
 
+    def changed(self, edit: Callable[[Usd.Stage], object]) -> Usd.Stage | None:
+        """Return a changed stage, or None if the edit authors nothing."""
+        stage = self._overlay()
+        edit(stage)
+        return stage if stage.GetRootLayer().ExportToString() != self._clean else None
+
     def _judge(self, stage: Usd.Stage) -> tuple[dict[str, str], bool]:
         """Return the checks that fail, with their first findings.
 
@@ -195,11 +194,10 @@ class Trials:
         sizes = (2.0, 1.1) if fault.tolerance and ":" not in self.name else (2.0,)
         for size in sizes:
             for place in places:
-                stage = self._overlay()
-                prim = stage.GetPrimAtPath(place.path)
-                fault.edit(structs.replace(place, prim=prim, size=size * (fault.tolerance or 0.0)))
+                scaled = structs.replace(place, size=size * (fault.tolerance or 0.0))
                 # Where it authors nothing there is no such place.
-                if stage.GetRootLayer().ExportToString() == self._clean:
+                stage = self.changed(lambda stage, at=scaled: fault.edit(at.on(stage)))
+                if not stage:
                     continue
                 failed, is_same = self._judge(stage)
                 finding = next((failed[one] for one in fault.detected_by if one in failed), None)
@@ -213,9 +211,7 @@ class Trials:
 
     def seed_schema(self, fault: SchemaFault) -> Trial:
         """Change the USD as a schema generates it."""
-        stage = self._overlay()
-        fault.apply(stage)
-        failed, is_same = self._judge(stage)
+        failed, is_same = self._judge(self.changed(fault.apply) or self._overlay())
         harmful = [name for name, value in fault.values if not harmless_reason(name, value)]
         is_same = (is_same and fault.schema != STAGE) or bool(fault.values and not harmful)
         outcome = CAUGHT if failed else EQUIVALENT if is_same else MISSED

@@ -14,7 +14,7 @@ import pytest
 from msgspec import structs
 
 from tests.faults.fault import FAULTS, PARTS_MISSING, REFUSED, ROBOTS
-from tests.faults.schema_faults import schema_faults
+from tests.faults.schema_faults import PRIM, STAGE, family_schemas, schema_faults
 from tests.faults.sensitivity import (
     CAUGHT,
     EQUIVALENT,
@@ -25,6 +25,7 @@ from tests.faults.sensitivity import (
     Trials,
     problems,
 )
+from tests.tools.documentation.coverage import physics_attributes
 from urdf_usd.conformance.checks.catalogue import CHECKS, SIMULATION_CHECKS
 from urdf_usd.conformance.execution.run import check
 from urdf_usd.converter import Profile
@@ -93,11 +94,39 @@ def test_types_instances_and_surroundings_are_judged_in_every_profile(
     assert {"type.mass-double", "scene.instance", "scene.locked"} <= {one.fault for one in found}
 
 
+def test_every_property_of_the_registry_is_changed(tmp_path: Path) -> None:
+    trials = Trials("oblique_arm", "generic", tmp_path)
+    faults = schema_faults(trials.stage)
+    keys = {fault.key for fault in faults}
+    massive = "Xform (PhysicsMassAPI, PhysicsRigidBodyAPI)"
+    own = {name for schema in family_schemas() for name in physics_attributes([schema])}
+
+    assert len(own) > 100
+    assert own - {name for fault in faults for name, _ in fault.values} == set()
+    assert len(keys) == len(faults)
+    assert keys == {fault.key for fault in schema_faults(trials.stage)}
+    assert {
+        "PhysicsFixedJoint: type of a PhysicsRevoluteJoint",
+        "PhysicsScene: added with values",
+        f"PhysicsMassAPI: removed from a {massive}",
+        "PhysicsMassAPI: applied to a Material",
+        f"{PRIM}: {massive} instanceable",
+        f"{STAGE}: kilogramsPerUnit doubled",
+    } <= keys
+    for fault in faults:
+        assert trials.changed(fault.apply), fault.key
+
+
 def test_generated_change_is_caught_equivalent_or_missed(tmp_path: Path) -> None:
     trials = Trials("oblique_arm", "generic", tmp_path)
     expected = {
         "PhysicsMassAPI: physics:mass doubled": (CAUGHT, ("PhysicsMassAPI physics:mass",)),
         "PhysicsMassAPI: physics:density one": (EQUIVALENT, ()),
+        # Of a material that is bound to a collider: others make no difference.
+        "PhysicsMaterialAPI: physics:dynamicFriction one": (
+            CAUGHT,
+            ("PhysicsMaterialAPI physics:dynamicFriction",),
+        ),
         "stage metadata: metersPerUnit doubled": (CAUGHT, ()),
         "PhysicsScene: added": (EQUIVALENT, ()),
     }
@@ -109,8 +138,7 @@ def test_generated_change_is_caught_equivalent_or_missed(tmp_path: Path) -> None
 
 _CHECKS = tuple(check.id for check in (*CHECKS, *SIMULATION_CHECKS))
 _TRIAL = Trial("mass.total", "a", "/a", _CHECKS, CAUGHT)
-_MASS = ("PhysicsMassAPI physics:mass",)
-_UNREAD = Trial("PhysicsMassAPI", "a", "/a", (), EQUIVALENT, "doubled", _MASS)
+_UNREAD = Trial("PhysicsMassAPI", "a", "/a", (), EQUIVALENT, "doubled", ("mass",))
 
 
 def test_problems_are_what_is_missed_raised_wrongly_or_not_read() -> None:
@@ -121,6 +149,6 @@ def test_problems_are_what_is_missed_raised_wrongly_or_not_read() -> None:
     assert problems({"a": ("limits.upper",)}, [missed, _UNREAD]) == [
         "a: false alarm: limits.upper",
         "mass.total : missed on a, /a",
-        "PhysicsMassAPI physics:mass: no check reads it",
+        "mass: no check reads it",
         f"{_CHECKS[0]}: no fault fails it",
     ]
