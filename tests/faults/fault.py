@@ -172,25 +172,31 @@ FAULTS: list[Fault] = []
 
 
 def seed(
+    name: str,
     detected_by: str,
     places: Places,
-    edits: Mapping[str, Edit],
+    edit: Edit,
     *,
     profile: ProfileName = "generic",
     tolerance: float | None = None,
     equivalent: bool = False,
 ) -> None:
-    """Add faults, by id, that are seeded in the same places and detected by the same checks."""
+    """Add a fault that is detected by one of several checks."""
     checks = tuple(detected_by.split())
+    FAULTS.append(Fault(name, checks, places, edit, profile, tolerance, equivalent))
+
+
+def seed_each(detected_by: str, places: Places, edits: Mapping[str, Edit], **fields: Any) -> None:  # noqa: ANN401
+    """Add faults, by id, that are seeded in the same places and detected by the same checks."""
     for name, edit in edits.items():
-        FAULTS.append(Fault(name, checks, places, edit, profile, tolerance, equivalent))
+        seed(name, detected_by, places, edit, **fields)
 
 
 def fault(
     name: str, detected_by: str, places: Places, *, equivalent: bool = False
 ) -> Callable[[Edit], None]:
     """Decorate the edit of a fault."""
-    return lambda edit: seed(detected_by, places, {name: edit}, equivalent=equivalent)
+    return lambda edit: seed(name, detected_by, places, edit, equivalent=equivalent)
 
 
 def urdf_name(prim: Usd.Prim) -> str:

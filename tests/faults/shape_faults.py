@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdLux, UsdPhysics, UsdShade, Vt
 
 from tests.faults import fault as f
-from tests.faults.fault import Edit, Place, Robot, add, author, fault, seed, where
+from tests.faults.fault import Edit, Place, Robot, add, author, fault, seed, seed_each, where
 from urdf_usd.conformance.observation.shapes import Role, ShapeObservation
 from urdf_usd.conformance.tolerance import Tolerance
 
@@ -187,19 +187,19 @@ for _role, _group, _places, _meshes in (
         ("area", _meshes, "faces", _lose_faces),
         ("triangles", _counted, "split", _split_face),
     ):
-        seed(f"{_role}.{_check}", _of, {f"{_group}.{_id}": _edit})
-    seed(f"{_role}.volume", _meshes, {f"{_group}.turned-over": _LEFT}, equivalent=True)
-    seed(f"{_role}.support", _places, {f"{_group}.shifted": _shift}, tolerance=Tolerance().shape)
+        seed(f"{_group}.{_id}", f"{_role}.{_check}", _of, _edit)
+    seed(f"{_group}.turned-over", f"{_role}.volume", _meshes, _LEFT, equivalent=True)
+    seed(f"{_group}.shifted", f"{_role}.support", _places, _shift, tolerance=Tolerance().shape)
 # A point that no face uses, outside of the mesh.
 _STRAY = _points(lambda at: np.vstack([at, 2 * at.max(axis=0) - at.min(axis=0)]))
-seed("collision.support", _collision_meshes, {"collider.stray": _STRAY})
+seed("collider.stray", "collision.support", _collision_meshes, _STRAY)
 _hidden = where(_colliders, lambda at: UsdGeom.Imageable(at.prim).ComputePurpose() == _TOKENS.guide)
-seed("visual.shapes", _hidden, {"collider.shown": author("purpose", "default")})
-seed("collision.filters", _colliders, {"collider.trigger": f.apply("PhysxTriggerAPI")})
-_SLIPS = {"collider.slippery": _added_material("slippery", "physics")}
-seed("collision.materials simulation.contacts", _colliders, _SLIPS)
+seed("collider.shown", "visual.shapes", _hidden, author("purpose", "default"))
+seed("collider.trigger", "collision.filters", _colliders, f.apply("PhysxTriggerAPI"))
+_SLIPS = _added_material("slippery", "physics")
+seed("collider.slippery", "collision.materials simulation.contacts", _colliders, _SLIPS)
 _PIECES = "ConvexDecompositionCollision"
-seed(
+seed_each(
     "collision.approximation",
     _collision_meshes,
     {
@@ -208,13 +208,13 @@ seed(
     },
 )
 _UNSEEN = {"invisible": ("visibility", "invisible"), "guide": ("purpose", "guide")}
-seed("visual.shapes", _visuals, {f"visual.{key}": author(*to) for key, to in _UNSEEN.items()})
+seed_each("visual.shapes", _visuals, {f"visual.{key}": author(*to) for key, to in _UNSEEN.items()})
 _SMOOTHED = {
     "visual.smoothed": author("subdivisionScheme", "catmullClark"),
     # The fallback is Catmull-Clark.
     "visual.schemeless": f.block("subdivisionScheme"),
 }
-seed("visual.subdivision", _visual_meshes, _SMOOTHED)
+seed_each("visual.subdivision", _visual_meshes, _SMOOTHED)
 
 # Extents, faces and normals of visuals.
 
@@ -247,22 +247,22 @@ def _normals(interpolation: str, wrong: Callable[[_Array, int], _Array]) -> Edit
 
 
 _EXTENTS = {"geometry.extent": _extent(0.1), "geometry.far-extent": _extent(50.0)}
-seed("visual.geometry", _visuals, _EXTENTS)
+seed_each("visual.geometry", _visuals, _EXTENTS)
 _primitives = where(_visuals, lambda place: not _is_mesh(place))
-seed("visual.geometry", _primitives, {"geometry.handedness": _LEFT})
+seed("geometry.handedness", "visual.geometry", _primitives, _LEFT)
 _HOLE = {"geometry.hole": author("holeIndices", Vt.IntArray([0]))}
-seed("visual.geometry", _visual_meshes, {**_HOLE, "geometry.velocities": _moving})
+seed_each("visual.geometry", _visual_meshes, {**_HOLE, "geometry.velocities": _moving})
 _WRONG_NORMALS = {
     "normals.flipped": _normals("uniform", lambda normals, _: -normals),
     "normals.count": _normals("uniform", lambda normals, _: np.vstack([normals, normals[:1]])),
     "normals.nan": _normals("uniform", lambda normals, _: normals * _NAN),
 }
-seed("visual.normals", _visual_meshes, _WRONG_NORMALS)
+seed_each("visual.normals", _visual_meshes, _WRONG_NORMALS)
 _UP = _normals("vertex", lambda _, count: np.tile([0.0, 0.0, 1.0], (count, 1)))
 _with_normals = where(_visual_meshes, lambda at: at.prim.GetAttribute("primvars:normals"))
 _LOST = {"normals.lost": lambda place: place.prim.GetAttribute("primvars:normals").Block()}
-seed("visual.normals", _visual_meshes, {"normals.constant": _UP}, equivalent=True)
-seed("visual.normals", _with_normals, _LOST, equivalent=True)
+seed("normals.constant", "visual.normals", _visual_meshes, _UP, equivalent=True)
+seed_each("visual.normals", _with_normals, _LOST, equivalent=True)
 
 # Values over time, unusable values and further prims.
 
@@ -296,14 +296,14 @@ def _display(color: Gf.Vec3f) -> Edit:
 
 
 _BROKEN = _points(lambda points: np.vstack([[_NAN, *points[0, 1:]], points[1:]]))
-seed("structure.animation", f.bodies, {"time.body": _drift})
-seed("structure.animation reader.refuses", _visuals, {"time.visual": _drift})
-seed(_ANY_VALUE, _visuals, {"value.color": _display(Gf.Vec3f(_NAN, 0.0, 0.0))})
-seed(_ANY_VALUE, _visual_meshes, {"value.points": _BROKEN})
-_GLOWS = {"scene.glow": lambda place: UsdLux.LightAPI.Apply(place.prim)}
-seed("structure.scene", _visual_meshes, _GLOWS)
+seed("time.body", "structure.animation", f.bodies, _drift)
+seed("time.visual", "structure.animation reader.refuses", _visuals, _drift)
+seed("value.color", _ANY_VALUE, _visuals, _display(Gf.Vec3f(_NAN, 0.0, 0.0)))
+seed("value.points", _ANY_VALUE, _visual_meshes, _BROKEN)
+_GLOWS = f.both(lambda place: UsdLux.LightAPI.Apply(place.prim))
+seed("scene.glow", "structure.scene", _visual_meshes, _GLOWS)
 for _case in ("points", "curves"):
-    seed("visual.shapes", f.bodies, {f"scene.{_case}": add(_case, below=True)})
+    seed(f"scene.{_case}", "visual.shapes", f.bodies, add(_case, below=True))
 
 # Appearance. A place is a visual, or a part of one, with a preview surface of its own.
 
@@ -481,15 +481,14 @@ def _(place: Place) -> None:
         binding.Bind(material, bindingStrength=UsdShade.Tokens.strongerThanDescendants)
 
 
-_MISNAMED = {"look.misnamed": lambda at: _surface(at).GetIdAttr().Set("UsdPreviewSurfac")}
-seed(_LOOK, _painted, _MISNAMED)
-_REDDENS = lambda at: _surface(at).GetInput("diffuseColor").GetAttr().Set(_RED, 12.0)  # noqa: E731
-seed("structure.animation", _colored, {"time.color": _REDDENS})
-seed("visual.colour", _colored, {"look.tinted": _tint}, tolerance=Tolerance().color)
-seed("visual.opacity", _translucent, {"look.opaque": _OPAQUE})
-seed("visual.opacity", _masked, {"look.unmasked": _OPAQUE})
-seed("visual.texture", _textured, {"look.untextured": _GREY})
-seed(
+seed("look.misnamed", _LOOK, _painted, lambda at: _surface(at).GetIdAttr().Set("UsdPreviewSurfac"))
+_REDDENS = f.both(lambda at: _surface(at).GetInput("diffuseColor").GetAttr().Set(_RED, 12.0))
+seed("time.color", "structure.animation", _colored, _REDDENS)
+seed("look.tinted", "visual.colour", _colored, _tint, tolerance=Tolerance().color)
+seed("look.opaque", "visual.opacity", _translucent, _OPAQUE)
+seed("look.unmasked", "visual.opacity", _masked, _OPAQUE)
+seed("look.untextured", "visual.texture", _textured, _GREY)
+seed_each(
     "visual.material",
     _painted,
     {
@@ -506,9 +505,9 @@ seed(
         "look.materialx-clear": _in_context("mtlx", _OPEN_PBR, "geometry_opacity", 0.37),
     },
 )
-seed("visual.material", _translucent, {"look.cut-out": _input("opacityThreshold", 0.99)})
-seed("visual.material", _whole, {"look.displayed": _display(_RED)})
-seed("visual.colour", where(_visuals, _is_plain), {"look.invented": _added_material("red")})
+seed("look.cut-out", "visual.material", _translucent, _input("opacityThreshold", 0.99))
+seed("look.displayed", "visual.material", _whole, _display(_RED))
+seed("look.invented", "visual.colour", where(_visuals, _is_plain), _added_material("red"))
 
 # Images and their coordinates.
 
@@ -542,11 +541,11 @@ _MISREAD = {
     "texture.raw": _input("image.sourceColorSpace", "raw", _TYPES.Token),
     "texture.bias": _input("image.bias", Gf.Vec4f(0.2, 0.2, 0.2, 0.0), _TYPES.Float4),
 }
-seed("visual.material", _large_images, _MISREAD)
-seed("visual.material", where(_textured, _leaves_image), {"texture.clamped": _CLAMPED})
-_LOOSE = {"texture.disconnected": lambda at: _image(at).GetInput("st").GetAttr().SetConnections([])}
-seed("visual.mapping", _large_images, _LOOSE)
-seed(
+seed_each("visual.material", _large_images, _MISREAD)
+seed("texture.clamped", "visual.material", where(_textured, _leaves_image), _CLAMPED)
+_LOOSE = f.both(lambda at: _image(at).GetInput("st").GetAttr().SetConnections([]))
+seed("texture.disconnected", "visual.mapping", _large_images, _LOOSE)
+seed_each(
     "visual.mapping",
     _textured,
     {

@@ -10,7 +10,7 @@ import numpy as np
 from pxr import Gf, Sdf, Tf, Usd, UsdGeom, UsdPhysics
 
 from tests.faults import fault as f
-from tests.faults.fault import Edit, Place, Robot, author, fault, seed
+from tests.faults.fault import Edit, Place, Robot, author, fault, seed, seed_each
 from urdf_usd.conformance.observation.robot import COORDINATES, Base, JointType
 from urdf_usd.conformance.tolerance import Tolerance
 
@@ -52,10 +52,10 @@ def _weld_ends(place: Place) -> None:
         _weld(place, place.extra, (first, last))
 
 
-seed("structure.joints", f.robot, {"topology.joint-surplus": _weld_ends})
-_FIXED = lambda place: place.prim.SetTypeName("PhysicsFixedJoint")  # noqa: E731
-_STUCK = {"topology.float-welded": f.both(_FIXED, author("physics:jointEnabled", value=True))}
-seed("structure.types", f.typed(JointType.FLOATING), _STUCK)
+seed("topology.joint-surplus", "structure.joints", f.robot, _weld_ends)
+_FIXED = f.both(lambda place: place.prim.SetTypeName("PhysicsFixedJoint"))
+_STUCK = f.both(_FIXED, author("physics:jointEnabled", value=True))
+seed("topology.float-welded", "structure.types", f.typed(JointType.FLOATING), _STUCK)
 
 
 @fault(
@@ -91,16 +91,13 @@ def _in_series(place: Place) -> bool:
 
 
 # One of several joints of a body is no joint of its own then.
-seed(
-    "structure.articulation structure.links",
-    f.where(f.joints, f.is_enabled),
-    {"topology.joint-excluded": author("physics:excludeFromArticulation", value=True)},
-    equivalent=True,
-)
-_APART = {"topology.series-parallel": f.change(lambda *_: False, "newton:jointsAddMobility")}
-seed("structure.links", f.where(f.roots, _in_series), _APART)
-_REHUNG = {"topology.joint-rehung": f.retarget(_BODY0, _other_parent)}
-seed(f"structure.parents {_POSE}", f.joints, _REHUNG)
+_enabled, _EITHER = f.where(f.joints, f.is_enabled), "structure.articulation structure.links"
+_EXCLUDED = author("physics:excludeFromArticulation", value=True)
+seed("topology.joint-excluded", _EITHER, _enabled, _EXCLUDED, equivalent=True)
+_APART = f.change(lambda *_: False, "newton:jointsAddMobility")
+seed("topology.series-parallel", "structure.links", f.where(f.roots, _in_series), _APART)
+_REHUNG = f.retarget(_BODY0, _other_parent)
+seed("topology.joint-rehung", f"structure.parents {_POSE}", f.joints, _REHUNG)
 
 # Frames of joints.
 
@@ -141,18 +138,17 @@ def _swap_bodies(place: Place) -> None:
 
 
 _negate_axis = _turned(_TURNS, lambda place: f.rotation(_across(place), math.pi))
-seed(_POSE, f.moving, {"joint.axis-negated": _negate_axis}, equivalent=True)
-_SWAPPED = {"joint.bodies-swapped": _swap_bodies}
-seed(f"{_POSE} dynamics.joints", f.joints, _SWAPPED, equivalent=True)
+seed("joint.axis-negated", _POSE, f.moving, _negate_axis, equivalent=True)
+seed("joint.bodies-swapped", f"{_POSE} dynamics.joints", f.joints, _swap_bodies, equivalent=True)
 for _side in (0, 1):
-    _edits = {f"joint.pos{_side}-shifted": _set(_ORIGINS[_side : _side + 1], _shifted)}
-    seed(_POSE, f.joints, _edits, tolerance=_TOLERANCE.position)
+    _edit = _set(_ORIGINS[_side : _side + 1], _shifted)
+    seed(f"joint.pos{_side}-shifted", _POSE, f.joints, _edit, tolerance=_TOLERANCE.position)
     _turn = _turned(_TURNS[_side : _side + 1], lambda at: f.rotation(f.OBLIQUE, at.size))
-    seed(_POSE, f.joints, {f"joint.rot{_side}-turned": _turn}, tolerance=_TOLERANCE.rotation)
+    seed(f"joint.rot{_side}-turned", _POSE, f.joints, _turn, tolerance=_TOLERANCE.rotation)
 _TILTED = {"joint.axis-tilted": _turned(_TURNS, lambda at: f.rotation(_across(at), at.size))}
 # A tilted axis moves links by more than its tilt.
 _far = f.where(f.joints, lambda at: at.instance == "angular" and at.reach > 1.2)
-seed(_POSE, _far, _TILTED, tolerance=_TOLERANCE.rotation)
+seed_each(_POSE, _far, _TILTED, tolerance=_TOLERANCE.rotation)
 
 
 @fault("joint.exchanged", "dynamics.joints structure.links", f.joints)
@@ -199,17 +195,15 @@ def _move(change: Callable[[Gf.Matrix4d, Place], object]) -> Edit:
     return edit
 
 
-_ANCHORS = "kinematics.assembly.position"
+_ANCHORS, _FRAMES = "kinematics.assembly.position", "kinematics.assembly.rotation"
 _children = f.where(f.bodies, _is_child)
-seed("structure.links", f.robot, {"body.surplus": f.add("body")})
-_UNNESTED = {"body.unnested": lambda at: UsdGeom.Xformable(at.prim).SetResetXformStack(True)}
-seed(_ANCHORS, f.where(_children, _is_nested), _UNNESTED)
-_SHIFTED = {"body.shifted": _move(lambda matrix, place: matrix.SetTranslate(place.step))}
-seed(_ANCHORS, _children, _SHIFTED, tolerance=_TOLERANCE.position)
-_ROTATED = {
-    "body.turned": _move(lambda matrix, at: matrix.SetRotate(f.rotation(f.OBLIQUE, at.size)))
-}
-seed("kinematics.assembly.rotation", _children, _ROTATED, tolerance=_TOLERANCE.rotation)
+seed("body.surplus", "structure.links", f.robot, f.add("body"))
+_UNNESTED = f.both(lambda at: UsdGeom.Xformable(at.prim).SetResetXformStack(True))
+seed("body.unnested", _ANCHORS, f.where(_children, _is_nested), _UNNESTED)
+_SHIFTED = _move(lambda matrix, place: matrix.SetTranslate(place.step))
+seed("body.shifted", _ANCHORS, _children, _SHIFTED, tolerance=_TOLERANCE.position)
+_ROTATED = _move(lambda matrix, at: matrix.SetRotate(f.rotation(f.OBLIQUE, at.size)))
+seed("body.turned", _FRAMES, _children, _ROTATED, tolerance=_TOLERANCE.rotation)
 
 
 # The base and the articulation.
@@ -260,16 +254,16 @@ def _(place: Place) -> None:
         UsdPhysics.ArticulationRootAPI.Apply(place.prim)
 
 
-_BYPASSED = {"base.bypassed": f.retarget(_BODY0, lambda _: [])}
-seed("structure.world", f.where(f.joints, _of_fixed_base), _BYPASSED)
-_WELDED = {"base.welded": lambda place: _weld(place, place.extra, (place.path,))}
-seed("structure.base", _first_body(Base.FLOATING), _WELDED)
+_BYPASSED = f.retarget(_BODY0, lambda _: [])
+seed("base.bypassed", "structure.world", f.where(f.joints, _of_fixed_base), _BYPASSED)
+_WELDED = f.both(lambda place: _weld(place, place.extra, (place.path,)))
+seed("base.welded", "structure.base", _first_body(Base.FLOATING), _WELDED)
 _PHYSX_ROOT = "PhysxArticulationAPI"
 _SWITCHES = {
     "articulation.off": author("physxArticulation:articulationEnabled", False, _PHYSX_ROOT),
     "articulation.sleep": author("physxArticulation:sleepThreshold", 1000.0, _PHYSX_ROOT),
 }
-seed("structure.articulation", f.roots, _SWITCHES)
+seed_each("structure.articulation", f.roots, _SWITCHES)
 
 # The stage.
 
@@ -301,14 +295,13 @@ def _pin(place: Place) -> None:
     _weld(place, Sdf.Path(f"/{f.STRANGER}"), ends)
 
 
-seed("kinematics.up", f.robot, {"asset.leaning": _lean}, tolerance=_TOLERANCE.rotation)
-seed("reader.refuses", f.robot, {"asset.default": lambda place: place.stage.ClearDefaultPrim()})
-_INSTANCED = {"scene.instance": lambda place: place.prim.SetInstanceable(True)}
-seed("structure.scene", f.robot, _INSTANCED)
+seed("asset.leaning", "kinematics.up", f.robot, _lean, tolerance=_TOLERANCE.rotation)
+seed("asset.default", "reader.refuses", f.robot, lambda place: place.stage.ClearDefaultPrim())
+seed("scene.instance", "structure.scene", f.robot, lambda place: place.prim.SetInstanceable(True))
 for _case in ("light", "camera", "instances", "stopped", "ground", "ornament"):
-    seed("structure.scene", f.robot, {f"scene.{_case}": f.add(_case)})
-seed("structure.scene", f.bodies, {"scene.pinned": _pin})
-seed("structure.scene", f.joints, {"scene.locked": _pin})
+    seed(f"scene.{_case}", "structure.scene", f.robot, f.add(_case))
+seed("scene.pinned", "structure.scene", f.bodies, _pin)
+seed("scene.locked", "structure.scene", f.joints, _pin)
 
 
 # The lists of Isaac Sim's robot schema.
@@ -337,20 +330,17 @@ def _unlist(name: str) -> Edit:
     return edit
 
 
+_LISTS = "structure.articulation"
 for _kind, _override in (("Link", "nameOverride"), ("Joint", "NameOverride")):
     _list, _schema, _id = f"isaac:physics:robot{_kind}s", f"Isaac{_kind}API", _kind.lower()
-    seed(
-        "structure.articulation",
-        _listed(_list, _schema),
-        {
-            f"isaac.{_id}-missing": _unlist(_list),
-            f"isaac.{_id}-unlabelled": f.unapply(_schema),
-            f"isaac.{_id}-name": author(f"isaac:{_override}", "other"),
-        },
-        profile="isaac",
-    )
-_RENAMED = {"isaac.namespace": author("isaac:namespace", "other")}
-seed("structure.articulation", f.robot, _RENAMED, profile="isaac", equivalent=True)
+    for _how, _edit in (
+        ("missing", _unlist(_list)),
+        ("unlabelled", f.unapply(_schema)),
+        ("name", author(f"isaac:{_override}", "other")),
+    ):
+        seed(f"isaac.{_id}-{_how}", _LISTS, _listed(_list, _schema), _edit, profile="isaac")
+_RENAMED = author("isaac:namespace", "other")
+seed("isaac.namespace", _LISTS, f.robot, _RENAMED, profile="isaac", equivalent=True)
 
 # Edits that change nothing for any consumer.
 
@@ -372,7 +362,7 @@ def _(place: Place) -> None:
 
 
 _NEGATED = _set(_TURNS, lambda place, name: -1.0 * place.prim.GetAttribute(name).Get())
-seed("", f.joints, {"harmless.quaternions-negated": _NEGATED})
+seed("harmless.quaternions-negated", "", f.joints, _NEGATED)
 for _case in ("scene", "scope"):
-    seed("", f.robot, {f"harmless.{_case}": f.add(_case)})
-seed("", f.bodies, {"harmless.rest": author("physics:velocity", Gf.Vec3f(0.0))})
+    seed(f"harmless.{_case}", "", f.robot, f.add(_case))
+seed("harmless.rest", "", f.bodies, author("physics:velocity", Gf.Vec3f(0.0)))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pxr import Gf, Sdf, Usd, UsdPhysics, UsdShade, Vt
 
 from tests.faults import fault as f
-from tests.faults.fault import Edit, Place, Places, ProfileName, Robot, author, fault, seed
+from tests.faults.fault import Edit, Place, Places, ProfileName, Robot, author, seed, seed_each
 from urdf_usd.conformance.observation.robot import COORDINATES, JointType, Observation
 from urdf_usd.conformance.observation.shapes import Role
 from urdf_usd.conformance.tolerance import RELATIVE, Tolerance, rigid_groups
@@ -31,13 +31,16 @@ def _shifted(limit: float, place: Place) -> float:
     return limit + step if abs(limit) < 100.0 * place.unit else limit
 
 
-_DEFAULTED = {"limit.invented": f.both(author(_LIMITS[0], -180.0), author(_LIMITS[1], 180.0))}
+_DEFAULTED = f.both(author(_LIMITS[0], -180.0), author(_LIMITS[1], 180.0))
 _continuous = f.where(f.typed(JointType.CONTINUOUS), lambda place: place.instance == "angular")
-seed("limits.upper structure.types", _continuous, _DEFAULTED)
+seed("limit.invented", "limits.upper structure.types", _continuous, _DEFAULTED)
 for _type, _motion in ((JointType.REVOLUTE, ""), (JointType.PRISMATIC, "-of-slide")):
     for _name, _key in zip(_LIMITS, ("lower", "upper"), strict=True):
-        _edits = {f"limit.{_key}{_motion}-shifted": f.change(_shifted, _name)}
-        seed(f"limits.{_key}", f.typed(_type), _edits, tolerance=_TOLERANCE.limit)
+        _ids, _edit = (
+            (f"limit.{_key}{_motion}-shifted", f"limits.{_key}"),
+            f.change(_shifted, _name),
+        )
+        seed(*_ids, f.typed(_type), _edit, tolerance=_TOLERANCE.limit)
 
 # Effort, velocity, damping and friction.
 
@@ -81,9 +84,9 @@ for _profile, _numbers in _ATTRIBUTES.items():
         _edits = {f"{_id}-dropped": f.block(*_names, _custom)}
         if _names:
             _edits[f"{_id}-unschematic"] = f.block(*_names)
-        seed(_check, _stated, _edits, profile=_profile)
-        _edits = {f"{_id}-scaled": f.grow(*(_names or (_custom,)))}
-        seed(_check, _stated, _edits, profile=_profile, tolerance=_TOLERANCE.force)
+        seed_each(_check, _stated, _edits, profile=_profile)
+        _edit = f.grow(*(_names or (_custom,)))
+        seed(f"{_id}-scaled", _check, _stated, _edit, profile=_profile, tolerance=_TOLERANCE.force)
 
 _HOLDS = f.both(
     author("mjc:gainPrm", Vt.DoubleArray([30.0])),
@@ -91,7 +94,7 @@ _HOLDS = f.both(
     author("mjc:biasType", "affine"),
 )
 _actuators = f.prims(lambda prim: prim.GetTypeName() == "MjcActuator")
-seed("dynamics.drives", _actuators, {"mujoco.actuator-holds": _HOLDS}, profile="mujoco")
+seed("mujoco.actuator-holds", "dynamics.drives", _actuators, _HOLDS, profile="mujoco")
 
 # Couplings: schema, ends of the names of the relationship to the leader, of the offset and of the
 # multiplier; whether the offset is in radians.
@@ -136,8 +139,8 @@ for _profile, (_schema, _leader, _offset, _multiplier, _radians) in _COUPLINGS.i
         (_coupled, "multiplier-scaled", f.grow(_multiplier), 4 * RELATIVE),
         (_coupled, "offset-shifted", _shift, 1e-5),
     ):
-        _edits = {f"mimic.{_profile}-{_key}": _edit}
-        seed("structure.mimic", _of, _edits, profile=_profile, tolerance=_tolerance)
+        _id = f"mimic.{_profile}-{_key}"
+        seed(_id, "structure.mimic", _of, _edit, profile=_profile, tolerance=_tolerance)
 
 
 def _other_name(name: str, place: Place) -> str:
@@ -149,7 +152,7 @@ _KEPT_WRONGLY = {
     "mimic.usdphysics-multiplier-negated": f.change(lambda old, _: -old, _KEPT_COUPLING[1]),
     "mimic.usdphysics-leader": f.change(_other_name, _KEPT_COUPLING[0]),
 }
-seed("structure.mimic", f.joints, _KEPT_WRONGLY, profile="usdphysics")
+seed_each("structure.mimic", f.joints, _KEPT_WRONGLY, profile="usdphysics")
 
 # Mass, centre of mass and inertia.
 
@@ -195,9 +198,8 @@ def _contradict(place: Place) -> None:
     author("newton:inertia", Vt.DoubleArray([float(tensor[at]) for at in places]))(place)
 
 
-_DENSE = {"mass.density": f.both(f.block(_MASS), author("physics:density", 7800.0))}
-# Colliders of an MJCF may state the same mass.
-seed("mass.stated mass.link.mass", _massive, _DENSE, equivalent=True)
+_DENSE = f.both(f.block(_MASS), author("physics:density", 7800.0))
+seed("mass.density", "mass.stated mass.link.mass", _massive, _DENSE, equivalent=True)
 _EMBODIED = {"mass.frame-embodied": lambda place: UsdPhysics.RigidBodyAPI.Apply(place.prim)}
 _frames = f.prims(
     lambda prim: (
@@ -205,7 +207,7 @@ _frames = f.prims(
         and not prim.HasAPI(UsdPhysics.RigidBodyAPI)
     )
 )
-seed("mass.stated", _frames, _EMBODIED)
+seed_each("mass.stated", _frames, _EMBODIED)
 _moved = f.change(lambda old, place: old + Gf.Vec3f(place.step), _CENTER)
 _oblong = f.where(_extended, lambda at: np.ptp(_moments(at)) > 0.05 * _moments(at).max())
 for _check, _places, _id, _edit, _limit in (
@@ -215,7 +217,7 @@ for _check, _places, _id, _edit, _limit in (
     ("inertia", _oblong, "axes-turned", f.change(_turned, _AXES), _TOLERANCE.inertia),
     ("agreement", _extended, "newton-contradicts", _contradict, _TOLERANCE.inertia),
 ):
-    seed(f"mass.link.{_check}", _places, {f"mass.{_id}": _edit}, tolerance=_limit)
+    seed(f"mass.{_id}", f"mass.link.{_check}", _places, _edit, tolerance=_limit)
 
 # Settings that no URDF has.
 
@@ -256,7 +258,7 @@ def _filter_pair(place: Place) -> None:
 
 
 _STATE = author("state:{}:physics:position", 0.1, "PhysicsJointStateAPI:{}")
-seed("structure.initial", f.single, {"setting.state": _STATE})
+seed("setting.state", "structure.initial", f.single, _STATE)
 _OF_BODY = {
     "gravity-off": ("disableGravity", True),
     "locked-position": ("lockedPosAxis", 7),
@@ -267,23 +269,20 @@ _OF_BODY = {
 }
 for _key, (_name, _value) in _OF_BODY.items():
     _edit = author(f"physxRigidBody:{_name}", _value, "PhysxRigidBodyAPI")
-    seed("dynamics.bodies", f.bodies, {f"setting.{_key}": _edit})
-_HEAVY = {"setting.axis-armature": author(f"{_AXIS}armature", 0.5, "PhysxJointAxisAPI:{}")}
-seed("dynamics.joints simulation.armature", f.single, _HEAVY)
-seed(
-    "dynamics.joints",
-    f.single,
-    {
-        "setting.axis-limit": f.both(
-            author("physxLimit:{}:stiffness", 2.0, "PhysxLimitAPI:{}"),
-            author("physxLimit:{}:damping", 2.0),
-        ),
-        "setting.limit-soft": author("mjc:solreflimit", Vt.DoubleArray([2.0, 1.0]), "MjcJointAPI"),
-        "setting.limit-margin": author("mjc:margin", 0.5, "MjcJointAPI"),
-    },
-)
+    seed(f"setting.{_key}", "dynamics.bodies", f.bodies, _edit)
+_HEAVY = author(f"{_AXIS}armature", 0.5, "PhysxJointAxisAPI:{}")
+seed("setting.axis-armature", "dynamics.joints simulation.armature", f.single, _HEAVY)
+_STIFF = author("physxLimit:{}:stiffness", 2.0, "PhysxLimitAPI:{}")
+_SOFT = author("mjc:solreflimit", Vt.DoubleArray([2.0, 1.0]), "MjcJointAPI")
+for _key, _edit in (
+    ("axis-limit", f.both(_STIFF, author("physxLimit:{}:damping", 2.0))),
+    ("limit-soft", _SOFT),
+    ("limit-margin", author("mjc:margin", 0.5, "MjcJointAPI")),
+):
+    seed(f"setting.{_key}", "dynamics.joints", f.single, _edit)
 _GROUPS = {f"setting.{case}": f.add(case) for case in ("grouped", "inverted", "merged")}
-seed("collision.filters", f.where(f.robot, _apart), {"setting.filtered": _filter_pair, **_GROUPS})
+_with_apart, _FILTERS = f.where(f.robot, _apart), "collision.filters"
+seed_each(_FILTERS, _with_apart, {"setting.filtered": _filter_pair, **_GROUPS})
 
 
 def _is_between_colliders(place: Place) -> bool:
@@ -292,11 +291,10 @@ def _is_between_colliders(place: Place) -> bool:
     return f.is_enabled(place) and alone and len(ends) > 1 and _colliders(place.robot) >= {*ends}
 
 
-_NEIGHBOURS = {"setting.neighbours": author("physics:collisionEnabled", value=True)}
-seed("collision.filters", f.where(f.joints, _is_between_colliders), _NEIGHBOURS)
+_neighbours = f.where(f.joints, _is_between_colliders)
+seed("setting.neighbours", _FILTERS, _neighbours, author("physics:collisionEnabled", value=True))
 _OFF = author("physxArticulation:enabledSelfCollisions", False, "PhysxArticulationAPI")
-_APART = {"setting.articulation-collision": _OFF}
-seed("collision.filters", f.where(f.roots, _apart), _APART)
+seed("setting.articulation-collision", _FILTERS, f.where(f.roots, _apart), _OFF)
 
 # Settings that a simulation settings file states.
 
@@ -319,7 +317,7 @@ def _described(
     check: str, places: Places, edits: dict[str, Edit], tolerance: float | None = None
 ) -> None:
     named = {f"described.{key}": edit for key, edit in edits.items()}
-    seed(f"simulation.{check}", places, named, profile="described", tolerance=tolerance)
+    seed_each(f"simulation.{check}", places, named, profile="described", tolerance=tolerance)
 
 
 def _per_radian(attribute: str) -> Edit:
@@ -391,10 +389,9 @@ def _later(name: str, time: float, wrong: Callable[[Any], object]) -> Edit:
     return lambda at: at.prim.GetAttribute(name).Set(wrong(at.prim.GetAttribute(name).Get()), time)
 
 
-_HEAVIER = {"time.mass": _later(_MASS, 0.0, lambda old: 2.0 * (old or 1.0))}
-seed(_ANIMATED, _weighed, _HEAVIER)
-_ANCHORED = {"time.anchor": _later("physics:localPos1", 5.0, lambda old: old + Gf.Vec3f(0.1, 0, 0))}
-seed(_ANIMATED, f.joints, _ANCHORED)
+seed("time.mass", _ANIMATED, _weighed, _later(_MASS, 0.0, lambda old: 2.0 * (old or 1.0)))
+_ANCHORED = _later("physics:localPos1", 5.0, lambda old: old + Gf.Vec3f(0.1, 0, 0))
+seed("time.anchor", _ANIMATED, f.joints, _ANCHORED)
 
 
 def _typed(name: str, kind: Sdf.ValueTypeName) -> Edit:
@@ -427,10 +424,10 @@ def _authoring(name: str) -> Places:
     )
 
 
-seed("reader.refuses", _authoring("radius"), {"value.radius": f.block("radius")})
+seed("value.radius", "reader.refuses", _authoring("radius"), f.block("radius"))
 for _name, _id in (("physics:localRot0", "rotation"), (_AXES, "axes")):
-    _edits = {f"value.{_id}-length": f.change(lambda old, _: 2.0 * old, _name)}
-    seed("structure.values reader.refuses", _authoring(_name), _edits)
+    _edit = f.change(lambda old, _: 2.0 * old, _name)
+    seed(f"value.{_id}-length", "structure.values reader.refuses", _authoring(_name), _edit)
 for _name, _kind in (
     (_MASS, _TYPES.Double),
     (_MOMENTS, _TYPES.Double3),
@@ -442,8 +439,8 @@ for _name, _kind in (
     ("inputs:diffuseColor", _TYPES.Color4f),
     ("inputs:file", _TYPES.String),
 ):
-    _edits = {f"type.{_name.rpartition(':')[2]}-{_kind}": _typed(_name, _kind)}
-    seed("reader.refuses", _authoring(_name), _edits)
+    _edit = _typed(_name, _kind)
+    seed(f"type.{_name.rpartition(':')[2]}-{_kind}", "reader.refuses", _authoring(_name), _edit)
 
 # Words of a URDF that no schema has.
 
@@ -466,7 +463,7 @@ def _is_element(prim: Usd.Prim) -> bool:
     return within and above.GetTypeName() not in ("Mesh", "Cube", "Sphere", "Cylinder", "Capsule")
 
 
-@fault("words.text", "structure.words", f.prims(_is_element))
+@f.fault("words.text", "structure.words", f.prims(_is_element))
 def _(place: Place) -> None:
     """Change the text of an element, or of an element inside."""
     for inside in Usd.PrimRange(place.prim):
@@ -480,4 +477,4 @@ _RENUMBERED = {
     "words.number": _kept_number(lambda one: one.Set(2.0 * one.Get() + 1e-3)),
     "words.lost": _kept_number(Usd.Attribute.Block),
 }
-seed("structure.words", f.prims(_kept_numbers), _RENUMBERED)
+seed_each("structure.words", f.prims(_kept_numbers), _RENUMBERED)
