@@ -1,17 +1,13 @@
 """Coverage-guided fuzzing of one target with atheris.
 
-    python -m tests.tools.fuzz.campaign TARGET --seconds 600 --work DIR
-
-``DIR/<target>/corpus`` keeps inputs that reached new code, for the next campaign, and
-``DIR/<target>/findings`` one input per distinct failure, with its traceback. An
-exception does not end the campaign; a crash or a hang does, and libFuzzer writes the
-input to the findings.
+``WORK/<target>/corpus`` keeps inputs that reached new code, for the next campaign, and
+``WORK/<target>/findings`` one input per distinct failure, with its traceback. An exception does not
+end the campaign; a crash or a hang does, and libFuzzer writes the input to the findings.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import os
 import random
 import sys
@@ -60,8 +56,7 @@ def main() -> None:
         for _ in range(chance.randint(1, 3)):
             mutated = chance.choice(MUTATIONS[name])(mutated, chance)
         if mutated == data:
-            # The input is no longer well-formed; structured mutations start from the
-            # seeds.
+            # No longer well-formed; structured mutations start from the seeds.
             mutated = chance.choice(MUTATIONS[name])(chance.choice(seeds), chance)
         return mutated if len(mutated) <= max_size else data
 
@@ -78,13 +73,11 @@ def keep(data: bytes, error: Exception, findings: Path) -> None:
     place = traceback.extract_tb(error.__traceback__)[-1]
     key = f"{type(error).__name__}-{Path(place.filename).stem}-{place.lineno}"
     input_file = findings / key
-    if input_file.exists() and input_file.stat().st_size <= len(data):
-        return
-    input_file.write_bytes(data)
-    digest = hashlib.sha256(data).hexdigest()[:12]
-    report = "".join(traceback.format_exception(error))
-    findings.joinpath(f"{key}.txt").write_text(f"{digest}\n{report}")
-    sys.stderr.write(f"finding: {key}: {error}\n")
+    if not input_file.exists() or input_file.stat().st_size > len(data):
+        input_file.write_bytes(data)
+        report = "".join(traceback.format_exception(error))
+        findings.joinpath(f"{key}.txt").write_text(report)
+        sys.stderr.write(f"finding: {key}: {error}\n")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,7 @@
 """Put bugs of the past back, one at a time, and show that the tests still fail.
 
-python -m tests.tools.reverts [ID…]
-
-Each bug of ``bugs.toml`` is a replacement of text in a copy of the checkout. It is caught if
-one of its tests fails with it, and passes without it. Prints a table; fails if a bug is not
-caught or its code has changed.
+Each bug of ``bugs.toml`` is a replacement of text in a copy of the checkout. It is caught if one of
+its tests fails with it, and passes without it. Fails if a bug is not caught.
 """
 
 from __future__ import annotations
@@ -34,33 +31,21 @@ class Bug(Struct, frozen=True, forbid_unknown_fields=True):
     tests: list[str]
 
 
-def bugs() -> list[Bug]:
-    text = Path(__file__).with_name("bugs.toml").read_text(encoding="utf-8")
-    return convert(tomllib.loads(text)["bug"], list[Bug])
-
-
 def copy_checkout(folder: Path) -> None:
     """Copy the tracked files, with links between folders."""
-    tracked = subprocess.run(
-        ("git", "ls-files", "-z"), cwd=_ROOT, check=True, capture_output=True, text=True
-    ).stdout
+    command = ("git", "ls-files", "-z")
+    tracked = subprocess.run(command, cwd=_ROOT, check=True, capture_output=True, text=True).stdout
     for name in filter(None, tracked.split("\0")):
         if os.path.lexists(_ROOT / name):
-            target = folder / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(_ROOT / name, target, follow_symlinks=False)
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(_ROOT / name, folder / name, follow_symlinks=False)
 
 
 def failing_test(folder: Path, tests: list[str]) -> str | None:
     """Return the first test that fails."""
-    done = subprocess.run(
-        (sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests),
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = (sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests)
+    copied = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(command, cwd=folder, env=copied, capture_output=True, text=True)
     failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
     return failed[1] if failed else None if done.returncode == 0 else "a crash"
 
@@ -81,7 +66,9 @@ def outcome(folder: Path, bug: Bug) -> str:
 
 
 def main() -> int:
-    chosen = [bug for bug in bugs() if not sys.argv[1:] or bug.id in sys.argv[1:]]
+    text = Path(__file__).with_name("bugs.toml").read_text(encoding="utf-8")
+    bugs = convert(tomllib.loads(text)["bug"], list[Bug])
+    chosen = [bug for bug in bugs if not sys.argv[1:] or bug.id in sys.argv[1:]]
     print("| bug | was | caught by |\n|---|---|---|")
     with tempfile.TemporaryDirectory() as name:
         copy_checkout(Path(name))
