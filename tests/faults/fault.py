@@ -138,7 +138,7 @@ class Place(Struct, frozen=True, eq=False):
         In place of a name such as `*:gearing`, the name of a property of a schema that ends so.
         """
         own = [name for name in self.prim.GetPropertyNames() if not name.startswith("urdf:")]
-        found = []
+        found: list[str] = []
         for name in names:
             ends = [one for one in own if f"*:{one.rpartition(':')[2]}" == name][:1]
             found += ends if name.startswith("*:") else [name.format(self.instance)]
@@ -327,8 +327,8 @@ def retarget(name: str, choose: Callable[[Place], Iterable[str | Sdf.Path] | Non
 
     def edit(place: Place) -> None:
         targets = choose(place)
-        for one in place.properties(name) if targets is not None else ():
-            place.prim.CreateRelationship(one, custom=False).SetTargets(list(map(str, targets)))
+        for one in [] if targets is None else place.properties(name):
+            place.prim.CreateRelationship(one, custom=False).SetTargets([*map(str, targets or ())])
 
     return edit
 

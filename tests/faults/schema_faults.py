@@ -426,7 +426,10 @@ class _Generator:
             found = _type(str(prim.GetTypeName()))
             if not found or Plug.Registry().GetPluginForType(found).name not in _PLUGINS:
                 continue
-            edits = {"inactive": ("SetActive", False), "instanceable": ("SetInstanceable", True)}
+            edits: dict[str, Any] = {
+                "inactive": ("SetActive", False),
+                "instanceable": ("SetInstanceable", True),
+            }
             if prim.GetTypeName() != "Scope" and not _is_family_type(prim):
                 edits["becomes a scope"] = ("SetTypeName", "Scope")
             for how, edit in edits.items():

@@ -25,7 +25,7 @@ from msgspec import Struct, structs
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 
 from tests.faults import shape_faults, structure_faults  # noqa: F401  they add faults
-from tests.faults.fault import FAULTS, PARTS_MISSING, REFUSED, ROBOTS, Fault, Robot
+from tests.faults.fault import FAULTS, PARTS_MISSING, REFUSED, ROBOTS, Fault, Place, Robot
 from tests.faults.schema_faults import STAGE, SchemaFault, schema_faults
 from tests.faults.value_faults import description_of
 from urdf_usd.conformance.checks.catalogue import CHECKS, SIMULATION_CHECKS
@@ -187,6 +187,10 @@ class Trials:
 
     def seed(self, fault: Fault, *, every: bool = False) -> Iterator[Trial]:
         """Seed a fault at every place, or until one is not equivalent, in each of its sizes."""
+
+        def edited(place: Place) -> Usd.Stage | None:
+            return self.changed(lambda stage: fault.edit(place.on(stage)))
+
         places = list(fault.places(self.robot))
         places = places if every else places[len(places) // 2 :] + places[: len(places) // 2]
         # Relative to the largest size that may pass. The smaller one, on our own robots, shows that
@@ -194,9 +198,7 @@ class Trials:
         sizes = (2.0, 1.1) if fault.tolerance and ":" not in self.name else (2.0,)
         for size in sizes:
             for place in places:
-                scaled = structs.replace(place, size=size * (fault.tolerance or 0.0))
-                # Where it authors nothing there is no such place.
-                stage = self.changed(lambda stage, at=scaled: fault.edit(at.on(stage)))
+                stage = edited(structs.replace(place, size=size * (fault.tolerance or 0.0)))
                 if not stage:
                     continue
                 failed, is_same = self._judge(stage)

@@ -129,8 +129,8 @@ _lead = partial(f.retarget, choose=lambda at: [one.path for one in _other_leader
 _following = f.where(f.joints, lambda place: place.joint.mimic)
 for _profile, (_schema, _leader, _offset, _multiplier, _radians) in _COUPLINGS.items():
     _coupled = f.where(f.joints, partial(_has, _schema))
-    _numbers = f.block(_multiplier, _offset, *_KEPT_COUPLING)
-    _drop = f.both(f.retarget(_leader, lambda _: []), _numbers, f.unapply(_schema))
+    _blocked = f.block(_multiplier, _offset, *_KEPT_COUPLING)
+    _drop = f.both(f.retarget(_leader, lambda _: []), _blocked, f.unapply(_schema))
     _shift = f.change(partial(_shifted_offset, _radians), _offset)
     for _of, _key, _edit, _tolerance in (
         (_following, "dropped", _drop, None),

@@ -59,9 +59,9 @@ def fuzz_urdf(data: bytes) -> None:
         assert all(not math.isnan(number) for number in _numbers(parsed.robot))
         if share % _EXAMINED_SHARE == 0:
             path.write_bytes(write(parsed.robot))
-            both = parsed.robot, parse(path).robot
-            names = [[one.name for one in (*robot.links, *robot.joints)] for robot in both]
-            assert names[0] == names[1]
+            again = parse(path).robot
+            assert [one.name for one in again.links] == [one.name for one in parsed.robot.links]
+            assert [one.name for one in again.joints] == [one.name for one in parsed.robot.joints]
         tree, asset = build_tree(parsed.robot), Path(folder, "asset")
         with suppress(ConversionError):
             bodies = assign_bodies(tree, BaseOption.AUTO, MasslessOption.REGULARISE)

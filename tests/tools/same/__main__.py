@@ -1,14 +1,10 @@
 """Run two versions over the same robots, and print what differs.
 
-    nox -s same -- COMMIT [--sample] [--mirror DIR] [--texts] [--only PART]…
-
-COMMIT and the checkout each run in an environment of their own: whole corpora, a sample
-of robots with every profile and layout, and the seeded faults. Then asset files, verdicts,
-grades, numbers of compared values, rule ids, exit statuses and caught faults are compared; of
-a USD layer that differs, the opinions. ``names.toml`` lists what was renamed since COMMIT.
-
-Outcomes of COMMIT are kept, so that a second comparison with it runs the checkout only.
-Exits with 1 if anything differs.
+COMMIT and the checkout each run in an environment of their own: whole corpora, a sample of robots
+with every profile and layout, and the seeded faults. Then asset files, verdicts, grades, numbers of
+compared values, rule ids, exit statuses and caught faults are compared; of a USD layer that
+differs, the opinions. ``names.toml`` lists what was renamed since COMMIT. Outcomes of COMMIT are
+kept for the next comparison. Exits with 1 if anything differs.
 """
 
 from __future__ import annotations
@@ -87,13 +83,6 @@ class Version(NamedTuple):
     mirror: Path | None  # clones of the repositories of robot_descriptions
 
 
-class Names(NamedTuple):
-    """What was renamed since the former version."""
-
-    fields: Mapping[str, str]
-    values: Mapping[str, str]
-
-
 class Difference(NamedTuple):
     """One difference."""
 
@@ -158,13 +147,9 @@ PARTS: dict[str, Callable[[Version, Path], None]] = {
 
 
 def differences(
-    former: Path, current: Path, names: Names, parts: Iterable[str]
+    former: Path, current: Path, names: Mapping[str, str], parts: Iterable[str]
 ) -> Iterator[Difference]:
-    """Compare two folders of outcomes, part by part.
-
-    JSON is compared value by value after renaming what the former version calls
-    otherwise, USD layers opinion by opinion, all other files by their bytes.
-    """
+    """Compare two folders of outcomes, part by part."""
     for part in parts:
         before, after = _files(former / part), _files(current / part)
         for path in sorted(before.keys() | after.keys()):
@@ -185,12 +170,12 @@ def _files(folder: Path) -> dict[str, Path]:
     }
 
 
-def _compare(old: Path, new: Path, names: Names) -> Iterator[tuple[str, str]]:
-    """Yield the kinds of differences, and what differs."""
+def _compare(old: Path, new: Path, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield kinds of differences, and what differs: values, opinions of layers, or bytes."""
     before, after = old.read_bytes(), new.read_bytes()
     if old.suffix == ".json":
-        former = _renamed(json.loads(before), names)
-        values = (dict(_leaves(one, ())) for one in (former, json.loads(after)))
+        given = (before, names), (after, dict[str, str]())
+        values = [dict(_leaves(json.loads(text), (), known)) for text, known in given]
         yield from ((_kind(way), detail) for way, detail in _changes(*values))
     elif before != after:
         opinions = map(_opinions, (old, new)) if old.suffix in _LAYERS else ({}, {})
@@ -210,27 +195,17 @@ def _changes(
             yield way, f"{' '.join(way)}: {was} -> {now}"
 
 
-def _renamed(value: Any, names: Names) -> Any:  # noqa: ANN401  JSON
-    match value:
-        case dict():
-            return {
-                names.fields.get(key, names.values.get(key, key)): _renamed(item, names)
-                for key, item in value.items()
-            }
-        case list():
-            return [_renamed(item, names) for item in value]
-        case str():
-            return names.values.get(value, value)
-    return value
-
-
-def _leaves(value: object, way: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:
-    """Return the values without parts, each by the names that lead to it."""
+def _leaves(
+    value: Any,  # noqa: ANN401  JSON
+    way: tuple[str, ...],
+    names: Mapping[str, str],
+) -> Iterator[tuple[tuple[str, ...], object]]:
+    """Return the values without parts, renamed, each by the names that lead to it."""
     match value:
         case dict():
             for key, item in value.items():
                 if key not in _IGNORED:
-                    yield from _leaves(item, (*way, key))
+                    yield from _leaves(item, (*way, names.get(key, key)), names)
         case list():
             seen: Counter[str] = Counter()
             for item in value:
@@ -238,9 +213,9 @@ def _leaves(value: object, way: tuple[str, ...]) -> Iterator[tuple[tuple[str, ..
                 name = next((str(given[key]) for key in _KEYS if given.get(key)), "")
                 seen[name] += 1
                 again = f" {seen[name]}" if seen[name] > 1 else ""
-                yield from _leaves(item, (*way, name + again))
+                yield from _leaves(item, (*way, names.get(name, name) + again), names)
         case _:
-            yield way, value
+            yield way, names.get(value, value) if isinstance(value, str) else value
 
 
 def _kind(way: tuple[str, ...]) -> str:
@@ -300,12 +275,11 @@ def main() -> int:
     parser.add_argument("--only", action="append", choices=PARTS, help="a part; repeatable")
     parser.add_argument("--texts", action="store_true", help="also messages, and values as text")
     options = parser.parse_args()
-    table = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
-    names = Names(*(table.get(key, {}) for key in Names._fields))
+    names = tomllib.loads(Path(__file__).with_name("names.toml").read_text(encoding="utf-8"))
     parts = options.only or list(PARTS)
     size = "sample" if options.sample else "whole"
     command = ("git", "-C", str(options.former), "rev-parse", "HEAD")
-    revision = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    revision = subprocess.check_output(command, text=True).strip()
     # By revision: outcomes of another commit are of no further use.
     kept, now = options.work / f"{revision}-{size}", options.work / f"checkout-{size}"
     for folder in options.work.glob(f"*-{size}"):

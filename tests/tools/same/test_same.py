@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.tools.same.__main__ import Names, differences, printed
+from tests.tools.same.__main__ import differences, printed
 
 _LAYER = '#usda 1.0\ndef Xform "arm"\n{\n    double mass = %s\n    rel body = </arm/link>\n}\n'
-_UNCHANGED = Names({}, {})
 
 
 def _write(folder: Path, grade: str, mass: str, status: int, outcome: str, page: str) -> Path:
@@ -41,13 +40,13 @@ def test_differences_are_reported_by_kind_and_renamed_values_are_none(tmp_path: 
     same = _write(tmp_path / "same", "exact", "2.5", 0, "caught", "a page")
     renamed = _write(tmp_path / "renamed", "near", "2.5", 0, "caught", "a page")
     other = _write(tmp_path / "other", "close", "2.25", 2, "missed", "another")
-    names = Names({}, {"exact": "near", "limit-exact": "limit-near"})
+    names = {"exact": "near", "limit-exact": "limit-near"}
     parts = ("corpora", "options", "faults")
 
-    assert list(differences(former, same, _UNCHANGED, parts)) == []
+    assert list(differences(former, same, {}, parts)) == []
     assert list(differences(former, renamed, names, parts)) == []
-    assert list(differences(former, renamed, _UNCHANGED, parts))
-    found = list(differences(former, other, _UNCHANGED, parts))
+    assert list(differences(former, renamed, {}, parts))
+    found = list(differences(former, other, {}, parts))
     kinds = {"verdicts", "grades", "values compared", "rule ids", "files", "text"}
     assert {one.kind for one in found} == kinds | {"exit statuses", "faults"}
     lines = "\n".join(printed(found, texts=False))

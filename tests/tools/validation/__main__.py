@@ -36,7 +36,7 @@ from pxr import Tf, Usd, UsdValidation
 from tests.tools.corpora import corpus_parser, robots
 from urdf_usd.conformance.engines.process import Simulator
 from urdf_usd.conformance.engines.reference import structure
-from urdf_usd.conformance.observation.robot import JointObservation, JointType
+from urdf_usd.conformance.observation.robot import JointObservation, JointType, head_coupling
 from urdf_usd.converter import Conversion, ConversionError, ConvertOptions, Profile, convert
 from urdf_usd.converter.options import Layout
 from urdf_usd.converter.usd.writer.asset import COLLIDERS_SET, NONE, PHYSICS_SET
@@ -282,6 +282,11 @@ def model_differences(
         for follower, leader, offset, multiplier in model["couplings"]
         if follower in name_of
     }
+    # A leader that the robot lacks is none.
+    mimic_of = {one.name: one.mimic for one in expected.values()}
+    mimic_of = {
+        name: mimic for name, mimic in mimic_of.items() if mimic and mimic.leader in mimic_of
+    }
     for path, name in name_of.items():
         joint = expected[name]
         effort = math.inf if joint.effort is None or joint.effort < 0 else joint.effort
@@ -294,25 +299,14 @@ def model_differences(
             unlimited = found >= _UNLIMITED and stated >= _UNLIMITED
             if not unlimited and not math.isclose(found, stated, rel_tol=_SAME, abs_tol=1e-37):
                 yield f"{name}: {key} is {found:g}, not {stated:g}"
-        given, found = _coupling(name, expected), coupled.get(name)
+        head, found = head_coupling(name, mimic_of.get), coupled.get(name)
+        given = (head.leader, head.offset, head.multiplier) if head else None
         pairs = zip(given[1:], found[1:], strict=True) if given and found else ()
         close = all(math.isclose(*pair, rel_tol=_SAME, abs_tol=_SAME) for pair in pairs)
         if (given and given[0]) != (found and found[0]) or not close:
             yield f"{name}: coupling is {found}, not {given}"
     if model["actuators"] != len(name_of):
         yield f"{model['actuators']} actuators for {len(name_of)} joints"
-
-
-def _coupling(name: str, joints: Mapping[str, JointObservation]) -> tuple[str, float, float] | None:
-    """Return the start of the chain of a joint, offset and multiplier; None without one."""
-    leader, offset, multiplier = name, 0.0, 1.0
-    while (mimic := joints[leader].mimic) is not None:
-        if mimic.leader not in joints:
-            return None
-        offset += multiplier * mimic.offset
-        multiplier *= mimic.multiplier
-        leader = mimic.leader
-    return None if leader == name else (leader, offset, multiplier)
 
 
 KINDS: dict[str, tuple[Callable[[Validation], Iterator[str]], dict[str, Any]]] = {
