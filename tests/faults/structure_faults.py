@@ -16,6 +16,7 @@ from urdf_usd.conformance.tolerance import Tolerance
 
 _TOLERANCE = Tolerance()
 _POSE = "kinematics.position kinematics.rotation"
+_OUTSIDE = Sdf.Path(f"/{f.STRANGER}")
 _BODY0, _BODY1 = "physics:body0", "physics:body1"
 
 
@@ -58,11 +59,10 @@ _STUCK = f.both(_FIXED, author("physics:jointEnabled", value=True))
 seed("topology.float-welded", "structure.types", f.typed(JointType.FLOATING), _STUCK)
 
 
-@fault(
-    "topology.plane-turned",
-    f"structure.types structure.joints {_POSE}",
-    f.typed(JointType.PLANAR),
-)
+_ANY = f"structure.types structure.joints {_POSE}"
+
+
+@fault("topology.plane-turned", _ANY, f.typed(JointType.PLANAR))
 def _(place: Place) -> None:
     """Move the limits of the degrees of freedom of a joint without a type to the next axes."""
     for kind in ("trans", "rot"):
@@ -73,11 +73,10 @@ def _(place: Place) -> None:
             api.CreateHighAttr(high)
 
 
-@fault(
-    "topology.renamed",
-    "structure.links structure.joints",
-    lambda good: chain(f.joints(good), f.bodies(good)),
-)
+_NAMED = "structure.links structure.joints"
+
+
+@fault("topology.renamed", _NAMED, lambda good: chain(f.joints(good), f.bodies(good)))
 def _(place: Place) -> None:
     if not place.prim.GetDisplayName():
         f.relocate(place, f"{place.path}_misspelt")
@@ -145,10 +144,10 @@ for _side in (0, 1):
     seed(f"joint.pos{_side}-shifted", _POSE, f.joints, _edit, tolerance=_TOLERANCE.position)
     _turn = _turned(_TURNS[_side : _side + 1], lambda at: f.rotation(f.OBLIQUE, at.size))
     seed(f"joint.rot{_side}-turned", _POSE, f.joints, _turn, tolerance=_TOLERANCE.rotation)
-_TILTED = {"joint.axis-tilted": _turned(_TURNS, lambda at: f.rotation(_across(at), at.size))}
+_TILTED = _turned(_TURNS, lambda at: f.rotation(_across(at), at.size))
 # A tilted axis moves links by more than its tilt.
 _far = f.where(f.joints, lambda at: at.instance == "angular" and at.reach > 1.2)
-seed_each(_POSE, _far, _TILTED, tolerance=_TOLERANCE.rotation)
+seed("joint.axis-tilted", _POSE, _far, _TILTED, tolerance=_TOLERANCE.rotation)
 
 
 @fault("joint.exchanged", "dynamics.joints structure.links", f.joints)
@@ -165,14 +164,6 @@ def _(place: Place) -> None:
 
 
 # Bodies and their poses.
-
-
-def _is_child(place: Place) -> bool:
-    return any(
-        joint.child == place.link.name
-        and f.is_enabled(Place(place.robot, place.robot.stage.GetPrimAtPath(path)))
-        for path, joint in place.robot.joints.items()
-    )
 
 
 def _is_nested(place: Place) -> bool:
@@ -196,7 +187,9 @@ def _move(change: Callable[[Gf.Matrix4d, Place], object]) -> Edit:
 
 
 _ANCHORS, _FRAMES = "kinematics.assembly.position", "kinematics.assembly.rotation"
-_children = f.where(f.bodies, _is_child)
+_children = f.where(
+    f.bodies, lambda at: at.link.name in [one.joint.child for one in _enabled(at.robot)]
+)
 seed("body.surplus", "structure.links", f.robot, f.add("body"))
 _UNNESTED = f.both(lambda at: UsdGeom.Xformable(at.prim).SetResetXformStack(True))
 seed("body.unnested", _ANCHORS, f.where(_children, _is_nested), _UNNESTED)
@@ -268,17 +261,8 @@ seed_each("structure.articulation", f.roots, _SWITCHES)
 # The stage.
 
 
-def _lean(place: Place) -> None:
-    """Tilt the whole robot, as by a wrong conversion of up axes."""
-    turn = Gf.Matrix4d(1.0).SetRotate(f.rotation((0.6, -0.8, 0.0), place.size))
-    UsdGeom.Xformable(place.prim).MakeMatrixXform().Set(turn)
-
-
-@fault("asset.hint", "visual.geometry", f.robot, equivalent=True)
-def _(place: Place) -> None:
-    model = UsdGeom.ModelAPI(place.prim)
-    if model.GetExtentsHint():
-        model.SetExtentsHint([corner * 0.5 for corner in model.GetExtentsHint()])
+_HINT = f.change(lambda old, _: [corner * 0.5 for corner in old], "extentsHint")
+seed("asset.hint", "visual.geometry", f.robot, _HINT, equivalent=True)
 
 
 @fault("asset.payload", "reader.parts-missing", f.robot)
@@ -289,19 +273,18 @@ def _(place: Place) -> None:
         trap.Clear()
 
 
-def _pin(place: Place) -> None:
-    """Fix a body to the world, or lock a joint, outside of the default prim."""
-    ends = f.joint_ends(place.prim) if place.prim.IsA(UsdPhysics.Joint) else [place.path]
-    _weld(place, Sdf.Path(f"/{f.STRANGER}"), ends)
-
-
-seed("asset.leaning", "kinematics.up", f.robot, _lean, tolerance=_TOLERANCE.rotation)
+# A wrong conversion of up axes.
+_LEAN = _move(lambda matrix, at: matrix.SetRotate(f.rotation((0.6, -0.8, 0.0), at.size)))
+seed("asset.leaning", "kinematics.up", f.robot, _LEAN, tolerance=_TOLERANCE.rotation)
 seed("asset.default", "reader.refuses", f.robot, lambda place: place.stage.ClearDefaultPrim())
 seed("scene.instance", "structure.scene", f.robot, lambda place: place.prim.SetInstanceable(True))
 for _case in ("light", "camera", "instances", "stopped", "ground", "ornament"):
     seed(f"scene.{_case}", "structure.scene", f.robot, f.add(_case))
-seed("scene.pinned", "structure.scene", f.bodies, _pin)
-seed("scene.locked", "structure.scene", f.joints, _pin)
+# Joints outside of the default prim that fix a body to the world, or lock a joint.
+_PIN = f.both(lambda at: _weld(at, _OUTSIDE, [at.path]))
+_LOCK = f.both(lambda at: _weld(at, _OUTSIDE, f.joint_ends(at.prim)))
+seed("scene.pinned", "structure.scene", f.bodies, _PIN)
+seed("scene.locked", "structure.scene", f.joints, _LOCK)
 
 
 # The lists of Isaac Sim's robot schema.
