@@ -49,11 +49,6 @@ def robot_format(path: Path) -> Format:
     return Format.MJCF if root.tag == "mujoco" else Format.URDF
 
 
-def _has_bodies(path: Path) -> bool:
-    """Whether a file is MJCF and has bodies itself, not only in files that it includes."""
-    return robot_format(path) is Format.MJCF and b"<body" in path.read_bytes()
-
-
 def _stored_stdin() -> Path:
     """Store standard input, which several processes read, for the time of this process.
 
@@ -89,7 +84,6 @@ def locate_file(target: str, start: Path | None = None) -> r.RobotSource:
 
 
 def locate_mjcf(target: str, start: Path | None = None) -> tuple[r.Resolved, ...]:
-    """Find an MJCF by path, or every MJCF robot below a folder."""
     path = _path(target, start)
     if path.is_dir():
         return locate_below(target, start, scheme=r.Scheme.MJCF)
@@ -129,7 +123,9 @@ def locate_below(
             is_urdf = lower.endswith((".urdf", ".xacro")) and scheme is r.Scheme.FOLDER
             # A file that cannot be read is reported when it is read.
             with suppress(OSError):
-                if is_urdf or (lower.endswith(".xml") and _has_bodies(path)):
+                is_mjcf = lower.endswith(".xml") and robot_format(path) is Format.MJCF
+                # With bodies of its own, not only in files that it includes.
+                if is_urdf or (is_mjcf and b"<body" in path.read_bytes()):
                     paths[path.relative_to(folder).as_posix()] = path
                 if is_urdf:
                     included |= {*_INCLUDED.findall(path.read_text("utf-8", errors="replace"))}
@@ -184,7 +180,6 @@ def first_of_each(*packages: tuple[str, Path]) -> tuple[tuple[str, Path], ...]:
 
 
 def declared_license(file: Path) -> str | None:
-    """Return the licence that the package around a file declares."""
     above = file.absolute().parents
     folder = next((folder for folder in above if (folder / _MANIFEST).is_file()), None)
     stated = _declared(folder / _MANIFEST, "license") if folder else ()

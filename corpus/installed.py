@@ -30,7 +30,6 @@ def pybullet_names() -> tuple[str, ...]:
 
 
 def locate_pybullet(target: str) -> r.RobotSource:
-    """Find one file of the wheel by its path in ``pybullet_data``."""
     relative = PurePosixPath(target)
     path = _pybullet_root() / relative
     inside = not relative.is_absolute() and ".." not in relative.parts
@@ -92,7 +91,6 @@ def locate_example(target: str) -> r.RobotSource:
 
 @lru_cache(maxsize=1)
 def _examples(_: tuple[str, ...]) -> tuple[Path, Mapping[str, Path]]:
-    """Find the folder of robots, and the URDF of each by name."""
     try:
         files = metadata.files(DISTRIBUTION) or []
     except metadata.PackageNotFoundError:
@@ -120,7 +118,6 @@ def suite_versions() -> tuple[str, ...]:
 
 
 def suite_manifest(version: str) -> dict[str, Any]:
-    """Read the manifest of a version: its chapters and their titles."""
     content: dict[str, Any] = json.loads((SUITE / version / SUITE_MANIFEST).read_text("utf-8"))
     return content
 

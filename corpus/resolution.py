@@ -31,12 +31,10 @@ _NAMES: Mapping[r.Scheme, Callable[[], tuple[str, ...]]] = {
     r.Scheme.EXAMPLES: installed.example_names,
     r.Scheme.SUITE: installed.case_names,
 }
-_INSTALLED: Mapping[r.Scheme, Callable[[str], Any]] = {
+_FIND: Mapping[r.Scheme, Callable[..., Any]] = {
     r.Scheme.PYBULLET: installed.locate_pybullet,
     r.Scheme.EXAMPLES: installed.locate_example,
     r.Scheme.SUITE: installed.locate_cases,
-}
-_FILES: Mapping[r.Scheme, Callable[[str, Path | None], Any]] = {
     r.Scheme.FILE: files.locate_file,
     r.Scheme.FOLDER: files.locate_below,
     r.Scheme.MJCF: files.locate_mjcf,
@@ -59,7 +57,6 @@ class _Row(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _listed(file: Path, mirror: Path | None) -> Iterator[tuple[r.Candidate, _Row]]:
-    """Yield the robots of a list, with their tables."""
     tables = r.read_tables(file, "robots", _Row)
     if not tables:
         raise r.UnknownRobotError(f"{file}: it has no [[robots]]")
@@ -220,10 +217,8 @@ def _robots(
         try:
             if scheme is r.Scheme.DESCRIPTIONS:
                 found = descriptions.offer(name, mirror, mjcf=mjcf or target is not None)
-            elif scheme in _FILES:
-                found = _FILES[scheme](name, start)
             else:
-                found = _INSTALLED[scheme](name)
+                found = _FIND[scheme](name, *(() if scheme in _NAMES else (start,)))
             yield from found if isinstance(found, tuple) else (found,)
         except r.UnknownRobotError:
             raise

@@ -55,8 +55,6 @@ NOWHERE = Origin()
 
 
 class SuiteCase(Struct, frozen=True):
-    """A case of the feature suite."""
-
     version: str  # of the suite
     chapter: str
     title: str  # of the chapter
@@ -66,8 +64,6 @@ class SuiteCase(Struct, frozen=True):
 
 
 class RobotSource(Struct, frozen=True):
-    """One robot in a file."""
-
     id: str  # unique in its corpus, stable between machines, and valid as a file name
     reference: str  # resolves to this robot; never an absolute path
     path: Path  # the URDF or xacro file
@@ -165,8 +161,6 @@ A corpus is a robot, or
 
 
 class Scheme(StrEnum):
-    """Kind of source."""
-
     FILE = "file"
     FOLDER = "dir"
     MJCF = "mjcf"
@@ -196,7 +190,6 @@ class Reference(Struct, frozen=True):
 
     @property
     def whole(self) -> bool:
-        """Whether it is a corpus rather than one robot."""
         if self.target is None or self.scheme in _OF_MANY:
             return True
         if self.scheme is not Scheme.SUITE:
@@ -231,7 +224,6 @@ def portable_path(target: str) -> str:
 
 
 def parse_reference(text: str) -> Reference:
-    """Parse a reference to a robot or a corpus."""
 
     def refusal(problem: str, hint: str = "") -> ReferenceSyntaxError:
         return ReferenceSyntaxError(f"cannot resolve {text!r}: {problem}{hint or '.'}\n{GRAMMAR}")
@@ -265,8 +257,7 @@ def read_tables(path: Path, name: str, row: type[_Row]) -> list[tuple[str, _Row]
     """Read the tables ``[[name]]`` of a TOML file with nothing else, each with ``file:line``."""
     location = str(path)
     try:
-        text = path.read_text("utf-8-sig")
-        document = tomllib.loads(text)
+        document = tomllib.loads(text := path.read_text("utf-8-sig"))
         tables = msgspec.convert(document.pop(name, []), list[object])
         if document:
             raise CorpusError(f"{path}: it may have [[{name}]] tables alone, not {[*document]}")
@@ -324,14 +315,12 @@ class Selection(Struct, frozen=True):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """One line for each attribute that is not empty."""
         return tuple(f"{noun} {' or '.join(texts)}" for noun, texts in self._criteria.items())
 
     def apply(self, robots: Sequence[Candidate], announce: Announce) -> tuple[Candidate, ...]:
-        """Return the robots that match."""
         chosen = tuple(robots)
         for noun, texts in self._criteria.items() if robots else ():
-            stated = {id(robot): _stated(robot, noun) for robot in robots}
+            stated = {id(robot): _stated(robot.origin, noun) for robot in robots}
             known = sorted({value for values in stated.values() for value in values})
             for text in texts:
                 if not any(_matches(noun, text, value) for value in known):
@@ -351,15 +340,12 @@ class Selection(Struct, frozen=True):
             found = [f"{one} ({own})" for one, own in licensed if is_forbidden(own, self.forbidden)]
             if found:
                 raise CorpusError(f"forbidden licence: {', '.join(found)}; remove these robots")
-            if unlicensed := len(chosen) - len(licensed):
-                announce(
-                    f"--forbid-license: the licence of {unlicensed} of {len(chosen)} is unknown"
-                )
+            if count := len(chosen) - len(licensed):
+                announce(f"--forbid-license: the licence of {count} of {len(chosen)} is unknown")
         return chosen
 
 
-def _stated(robot: Candidate, noun: str) -> tuple[str, ...]:
-    origin = robot.origin
+def _stated(origin: Origin, noun: str) -> tuple[str, ...]:
     values = {"tag": origin.tags, "maker": (origin.maker,), "license": (origin.license,)}[noun]
     return tuple(filter(None, values))
 

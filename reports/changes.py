@@ -185,8 +185,6 @@ def _amount(check: r.CheckRecord) -> str:
 
 
 class Changes(Struct, frozen=True):
-    """Changes since a previous run, sorted for reports."""
-
     name: str  # of the previous run's folder
     counts: tuple[tuple[r.ChangeKind, int], ...]  # of robots, the worst kind first
     rows: tuple[r.ChangeRecord, ...]  # of robots in that order, at most MOST_ROWS

@@ -56,7 +56,6 @@ class _Case(Struct):
 def write_junit(
     robots: Iterable[r.RobotRecord], path: Path, summary: r.RunSummary | None = None
 ) -> None:
-    """Write the results of all robots as one JUnit XML file."""
     robots = tuple(robots)
     candidates = {robot.candidate for robot in robots}
     several = len(candidates) > 1
@@ -200,7 +199,6 @@ def write_sarif(
 
 
 def sarif_document(driver: Json, results: list[Json], **further: object) -> str:
-    """Encode results as one run of a tool."""
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
@@ -228,7 +226,6 @@ def sarif_result(finding: r.DiagnosticRecord, rule_index: int, file: Json | None
 
 
 def _failures(robot: r.RobotRecord) -> Iterator[r.DiagnosticRecord]:
-    """Yield failing checks, as diagnostics of the URDF file."""
     messages = {
         check.id: f"{check.title} {check.grade.value}: {failure(check)}"
         for check in robot.checks

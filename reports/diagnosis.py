@@ -141,8 +141,6 @@ _BY_GRADE = {
 
 
 class Diagnosis(Struct, frozen=True):
-    """Why a robot does not conform."""
-
     subject: str  # link, joint or other part; empty for the whole robot
     statement: str
     fault: str  # of URDF, USD or converter, and by which evidence
@@ -254,8 +252,6 @@ def explanation(check: r.CheckRecord, robot: r.RobotRecord, most: int) -> list[s
 
 
 class Fault(Struct, frozen=True):
-    """Differences that probably have one cause."""
-
     subjects: tuple[str, ...]  # links, joints and other parts; the worst one first
     check: r.CheckRecord  # the first that fails
     finding: r.Difference | None  # its worst

@@ -245,7 +245,6 @@ class WorstFigure(Struct, frozen=True):
 
     @property
     def share(self) -> float:
-        """Difference divided by the larger of tolerance and bound; above 1 it fails."""
         allowed = max(self.check.bound or 0.0, self.check.tolerance or 0.0)
         if not allowed:
             return math.inf if self.value else 0.0
@@ -299,7 +298,6 @@ class Participation(Struct, frozen=True):
 
     @property
     def share(self) -> float:
-        """Share of the readable robots that the engine read, 0 to 1."""
         return self.observed / self.readable if self.readable else 0.0
 
 
@@ -332,8 +330,6 @@ class Outcome(StrEnum):
 
 
 class EngineMatrix(Struct, frozen=True):
-    """Which engine reports which quantity, and on how many robots it is equal."""
-
     engines: tuple[tuple[str, str], ...]  # side and name
     titles: Mapping[str, str]  # by id of the check
     counts: Mapping[tuple[str, str], Mapping[Outcome, int]]  # by id and engine
@@ -360,7 +356,6 @@ def engine_matrix(robots: Sequence[r.RobotRecord]) -> EngineMatrix:
 
 
 def engines(robots: Iterable[r.RobotRecord]) -> tuple[tuple[str, str], ...]:
-    """Return side and name of the engines that took part in checks, URDF first."""
     found = dict.fromkeys(
         (difference.side, difference.engine)
         for robot in robots
@@ -495,8 +490,6 @@ class ConverterResults(Struct, frozen=True):
 
 
 class Entry(Struct, frozen=True):
-    """One robot converted by one converter."""
-
     robot: r.RobotRecord
     seconds: float | None
 
@@ -509,16 +502,12 @@ class Entry(Struct, frozen=True):
 
 
 class FailedCheck(Struct, frozen=True):
-    """One check that fails or is disputed on robots of some converter."""
-
     check: r.CheckHeading
     counts: Mapping[str, int]  # number of these robots, by converter
     examples: Mapping[str, tuple[tuple[r.RobotRecord, str], ...]]  # with a message
 
 
 class Comparison(Struct, frozen=True):
-    """Content of a report on several converters."""
-
     summary: r.RunSummary
     changes: Changes | None  # since an earlier run
     scores: SuiteScores  # of the feature suite
@@ -533,7 +522,6 @@ class Comparison(Struct, frozen=True):
 
     @property
     def headline(self) -> str:
-        """How many robots conform and values were compared, for each converter."""
         return "; ".join(
             f"{one.converter.name}: {one.conforming} of {one.robots} robots conform, "
             f"{values(one.compared)}"

@@ -12,17 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from urdf_usd.reports import summary as counted
+from urdf_usd.reports import text as t
 from urdf_usd.reports.diagnosis import diagnose
 from urdf_usd.reports.records import record as r
-from urdf_usd.reports.text import (
-    VERDICTS,
-    appearance,
-    duration,
-    of_formats,
-    one_line,
-    quantity,
-    size,
-)
 
 _NAME_LIMIT = 40
 _TEXT_LIMIT = 140
@@ -42,7 +34,6 @@ _INDEPENDENT = ("mujoco", "pybullet")
 
 
 def terminal_summary(figures: counted.Figures) -> RenderableType:
-    """Summarise verdicts, largest differences and engines."""
     if len(figures.robots) != 1:
         head = (
             *_counts(figures),
@@ -76,7 +67,6 @@ def terminal_selections(
 
 
 def terminal_comparison(compared: counted.Comparison) -> RenderableType:
-    """Compare converters on the same robots, and list failed checks."""
     heads = ("", "converted", "exact", "close", "fails", "other", "median", "size", "")
     rows: list[_Row] = [[Text(text, style="dim") for text in heads]]
     rows += (
@@ -85,9 +75,9 @@ def terminal_comparison(compared: counted.Comparison) -> RenderableType:
             f"{one.converted} of {one.robots}",
             *(str(one.verdicts[verdict]) for verdict in counted.USUAL),
             str(one.other),
-            duration(one.median),
-            size(one.size),
-            Text(one_line(one.converter.title, _NAME_LIMIT), style="dim"),
+            t.duration(one.median),
+            t.size(one.size),
+            Text(t.one_line(one.converter.title, _NAME_LIMIT), style="dim"),
         )
         for one in compared.results
     )
@@ -117,7 +107,6 @@ def _by_converter(
 def _suite(
     run: counted.Figures | counted.Comparison, failing: Sequence[r.RobotRecord]
 ) -> Iterator[RenderableType]:
-    """Show the scores of the feature suite, and which of the cases do not pass."""
     names = [converter.name for converter in run.summary.converters]
     rows = [
         (chapter, *(counted.score_text(row[name]) for name in names)) for chapter, row in run.scores
@@ -137,8 +126,8 @@ def _counts(figures: counted.Figures) -> Iterator[RenderableType]:
         (
             _sign(verdict),
             Text(str(count)),
-            Text(verdict.value, style=VERDICTS[verdict].style),
-            Text(VERDICTS[verdict].meaning, style="dim"),
+            Text(verdict.value, style=t.VERDICTS[verdict].style),
+            Text(t.VERDICTS[verdict].meaning, style="dim"),
         )
         for verdict, count in figures.verdicts
     ]
@@ -147,7 +136,7 @@ def _counts(figures: counted.Figures) -> Iterator[RenderableType]:
 
 def _since(run: counted.Figures | counted.Comparison) -> Iterator[RenderableType]:
     if changes := run.changes:
-        yield Text(f"\nSince {one_line(changes.name, _NAME_LIMIT)}: {changes.sentence}")
+        yield Text(f"\nSince {t.one_line(changes.name, _NAME_LIMIT)}: {changes.sentence}")
 
 
 def _listed(figures: counted.Figures) -> Iterator[RenderableType]:
@@ -172,7 +161,6 @@ def _reasons(
     robots: Sequence[tuple[r.RobotRecord, r.Verdict, str]],
     references: Mapping[str, str],
 ) -> Iterator[RenderableType]:
-    """List robots, each with a verdict for its sign, and a reason."""
     rows = [
         (_sign(verdict), Text(references[robot.source.reference]), _line(reason))
         for robot, verdict, reason in robots
@@ -181,10 +169,10 @@ def _reasons(
 
 
 def _title(robot: r.RobotRecord, words: str = "") -> Text:
-    mark = VERDICTS[robot.verdict]
+    mark = t.VERDICTS[robot.verdict]
     line = Text(f"{mark.sign} {robot.verdict}", style=f"bold {mark.style}")
     line.append(words, style="not bold dim")
-    return line.append(f"  {one_line(counted.title(robot), _NAME_LIMIT)}", style="bold")
+    return line.append(f"  {t.one_line(counted.title(robot), _NAME_LIMIT)}", style="bold")
 
 
 def _one_robot(robot: r.RobotRecord) -> Iterator[RenderableType]:
@@ -200,7 +188,7 @@ def _one_robot(robot: r.RobotRecord) -> Iterator[RenderableType]:
     if diagnosis := diagnose(robot):
         named = {"Fault": diagnosis.fault, "Remedy": diagnosis.remedy}
     for word, text in named.items():
-        shown = _line(of_formats(text, robot.formats), lines=2)
+        shown = _line(t.of_formats(text, robot.formats), lines=2)
         yield Text.assemble((f"{word}: ", "dim"), shown)
     if robot.uncompared:
         parts = ", ".join(f"{what} ({count})" for what, count in robot.uncompared.items())
@@ -211,7 +199,7 @@ def _one_robot(robot: r.RobotRecord) -> Iterator[RenderableType]:
     rows = [
         (
             _sign(finding.grade),
-            Text(one_line(finding.subject, _NAME_LIMIT)),
+            Text(t.one_line(finding.subject, _NAME_LIMIT)),
             _line(f"{check.title}: {counted.statement(finding)}"),
         )
         for check in robot.checks
@@ -226,7 +214,7 @@ def _references(robots: Sequence[r.RobotRecord]) -> dict[str, str]:
     shown = {one.source.reference: one.source.reference for one in robots}
     if any(len(reference) > _NAME_LIMIT for reference in shown):
         shown = counted.short_references(robots)
-    return {reference: one_line(text, _NAME_LIMIT) for reference, text in shown.items()}
+    return {reference: t.one_line(text, _NAME_LIMIT) for reference, text in shown.items()}
 
 
 def _worst(figures: counted.Figures) -> Iterator[RenderableType]:
@@ -238,9 +226,9 @@ def _worst(figures: counted.Figures) -> Iterator[RenderableType]:
         if figure.value and references:
             places.append(references[figure.robot.source.reference])
         if figure.value and check.worst_subject:
-            places.append(one_line(check.worst_subject, _NAME_LIMIT))
-        amount = Text(quantity(figure.value, check.unit), style="bold")
-        allowed = Text(f"of {quantity(limit, check.unit)}" if limit else "", style="dim")
+            places.append(t.one_line(check.worst_subject, _NAME_LIMIT))
+        amount = Text(t.quantity(figure.value, check.unit), style="bold")
+        allowed = Text(f"of {t.quantity(limit, check.unit)}" if limit else "", style="dim")
         rows.append((_sign(check.grade), amount, allowed, Text(", ".join(places))))
     yield from _section("Largest differences", rows, "left", "right", "right")
 
@@ -275,11 +263,11 @@ def _engines(figures: counted.Figures) -> Iterator[RenderableType]:
 
 
 def _line(text: str, *, lines: int = 1, style: str = "") -> Text:
-    return Text(one_line(text, lines * _TEXT_LIMIT), style=style)
+    return Text(t.one_line(text, lines * _TEXT_LIMIT), style=style)
 
 
 def _sign(value: r.Grade | r.Verdict, words: str = "") -> Text:
-    return Text(f"{appearance(value).sign}{words}", style=appearance(value).style)
+    return Text(f"{t.appearance(value).sign}{words}", style=t.appearance(value).style)
 
 
 def _section(

@@ -38,8 +38,6 @@ _NOTHING = "\N{EN DASH}"
 
 
 class Appearance(msgspec.Struct, frozen=True):
-    """Look of one grade or verdict, the same in every report."""
-
     sign: str  # one character, for readers without colour
     name: str  # class in the style sheet
     style: str  # style in the terminal
@@ -116,19 +114,14 @@ def markdown(text: str, limit: int) -> str:
     Entities rather than backslashes, because they also work in table cells and
     ``<code>``. The empty comment keeps code hosts from notifying a user ``@panda``.
     """
-    return _MARKDOWN.sub(_entity, one_line(text, limit))
+    escaped = _MARKDOWN.sub(lambda found: f"&#{ord(found[0])};", one_line(text, limit))
+    return escaped.replace("&#64;", "&#64;<!-- -->")
 
 
 def _picture(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    if code < ord(" "):
-        return chr(_CONTROL_PICTURES + code)
+    if match[0] < " ":
+        return chr(_CONTROL_PICTURES + ord(match[0]))
     return _DELETE_PICTURE if match[0] == "\x7f" else _REPLACEMENT
-
-
-def _entity(match: re.Match[str]) -> str:
-    entity = f"&#{ord(match[0])};"
-    return f"{entity}<!-- -->" if match[0] == "@" else entity
 
 
 def quantity(value: float, unit: str, digits: int = 2) -> str:
@@ -151,7 +144,8 @@ def quantity(value: float, unit: str, digits: int = 2) -> str:
     if unit == "1":
         return _ratio(number, digits)
     if unit == "kg":
-        return _mass(number, digits)
+        grams = abs(number) < _SMALLEST_MANTISSA
+        return _prefixed(number * 1e3, "g", digits) if grams else _plain(number, "kg", digits)
     if all(_TAKES_PREFIX.match(choice) for choice in unit.split(_OR)):
         return _prefixed(number, unit, digits)
     return _plain(number, unit, digits)
@@ -180,7 +174,6 @@ def exact(value: float, unit: str) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Format a duration [s] with two digits."""
     return _NOTHING if seconds is None else quantity(seconds, "s")
 
 
@@ -209,12 +202,6 @@ def _ratio(number: float, digits: int) -> str:
     if abs(number) < _LARGEST_PLAIN / 100:
         return f"{_decimal(number * 100, digits, grouped=True)} %"
     return _plain(number * 100, "%", digits)
-
-
-def _mass(number: float, digits: int) -> str:
-    if abs(number) >= _SMALLEST_MANTISSA:
-        return _plain(number, "kg", digits)
-    return _prefixed(number * 1e3, "g", digits)
 
 
 def _prefixed(number: float, unit: str, digits: int) -> str:

@@ -43,37 +43,22 @@ if TYPE_CHECKING:
     from urdf_usd.robots import read_urdf as read_urdf
     from urdf_usd.robots import run as run
 
-_MODULE_OF = {
-    "CheckOptions": "conformance.options",
-    "Conversion": "converter.conversion",
-    "ConversionError": "converter.diagnostics",
-    "ConvertOptions": "converter.options",
-    "CorpusError": "corpus.robots",
-    "Diagnostic": "converter.diagnostics",
-    "Export": "conformance.export.files",
-    "Grade": "reports.records.record",
-    "Location": "converter.diagnostics",
-    "Parsed": "converter.urdf.parse",
-    "Profile": "converter.options",
-    "Robot": "converter.robot.model",
-    "RobotRecord": "reports.records.record",
-    "RunOptions": "conformance.options",
-    "RunSummary": "reports.records.record",
-    "SettingsFile": "converter.simulation.settings",
-    "Severity": "converter.diagnostics",
-    "SourceError": "converter.diagnostics",
-    "StageReading": "conformance.export.reading",
-    "Verdict": "reports.records.record",
-    "check": "robots",
-    "convert": "robots",
-    "export": "conformance.export.files",
-    "load_settings": "converter.simulation.settings",
-    "read_urdf": "robots",
-    "read_usd": "conformance.export.reading",
-    "run": "robots",
-    "with_settings": "converter.simulation.settings",
+_NAMES = {
+    "conformance.export.files": "Export export",
+    "conformance.export.reading": "StageReading read_usd",
+    "conformance.options": "CheckOptions RunOptions",
+    "converter.conversion": "Conversion",
+    "converter.diagnostics": "ConversionError Diagnostic Location Severity SourceError",
+    "converter.options": "ConvertOptions Profile",
+    "converter.robot.model": "Robot",
+    "converter.simulation.settings": "SettingsFile load_settings with_settings",
+    "converter.urdf.parse": "Parsed",
+    "corpus.robots": "CorpusError",
+    "reports.records.record": "Grade RobotRecord RunSummary Verdict",
+    "robots": "check convert read_urdf run",
 }
-__all__ = (*_MODULE_OF,)
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
+__all__ = (*sorted(_MODULE_OF),)
 
 
 def __getattr__(name: str) -> object:
@@ -87,4 +72,4 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     """Return the public names."""
-    return [*_MODULE_OF]
+    return [*__all__]

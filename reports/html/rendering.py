@@ -51,7 +51,6 @@ class Script(Struct, frozen=True):
 
     @property
     def policy(self) -> str:
-        """Source expression for the content security policy."""
         if self.address:
             return "'self'"
         digest = base64.b64encode(hashlib.sha256(self.text.encode()).digest())
@@ -63,7 +62,6 @@ class Script(Struct, frozen=True):
 
 
 def script_policy(scripts: tuple[Script, ...]) -> str:
-    """Return the ``script-src`` sources of the content security policy of a page."""
     return " ".join(dict.fromkeys(script.policy for script in scripts)) or "'none'"
 
 
@@ -91,7 +89,6 @@ def page_name(robot: r.RobotRecord) -> str:
 
 
 def page_address(robot: r.RobotRecord, *, several: bool = True) -> str:
-    """Return the address of the page of a robot, of one of several converters."""
     above = (CONVERTERS, robot.candidate) if several else ()
     return "/".join(map(quote, (*above, "robots", page_name(robot))))
 
@@ -105,23 +102,20 @@ def run_command(run: r.RunSummary, *sources: str) -> str:
         else:
             words += (word for value in shlex.split(stated) for word in (f"--{name}", value))
     ours_alone = all(one.name == one.recipe for one in run.converters)
-    for converter in () if ours_alone else run.converters:
-        words += ("--converter", _converter(converter))
+    for one in () if ours_alone else run.converters:
+        # The recipe of a registered converter is its callable.
+        named = "{urdf}" in one.recipe or one.recipe.startswith("folder:")
+        words += ("--converter", f"{one.name}={one.recipe}" if named else one.name)
     return shlex.join((*words, "--out", "report"))
-
-
-def _converter(converter: r.ConverterRecord) -> str:
-    """Return a converter as the command line names it."""
-    recipe = converter.recipe
-    # That of a registered converter is its callable.
-    if "{urdf}" in recipe or recipe.startswith("folder:"):
-        return f"{converter.name}={recipe}"
-    return converter.name
 
 
 @cache
 def template_environment(suffix: str = "html") -> Environment:
     """Return the environment of templates, which fails on undefined values."""
+
+    def printable(value: object) -> object:
+        return value if isinstance(value, Markup) else text.plain(str(value))
+
     markdown = suffix == "md"
     environment = Environment(
         loader=PackageLoader("urdf_usd.reports.html"),
@@ -130,7 +124,7 @@ def template_environment(suffix: str = "html") -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=markdown,
-        finalize=None if markdown else _printable,
+        finalize=None if markdown else printable,
     )
     environment.filters |= {
         "quantity": text.quantity,
@@ -188,7 +182,3 @@ def page_text(template: str, content: Mapping[str, Any]) -> str:
 def write_page(path: Path, template: str, **content: object) -> Path:
     path.write_text(page_text(template, content), encoding="utf-8", newline="\n")
     return path
-
-
-def _printable(value: object) -> object:
-    return value if isinstance(value, Markup) else text.plain(str(value))

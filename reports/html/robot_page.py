@@ -45,7 +45,6 @@ def page_content(
     index: str | None = None,
     command: str | None = None,
 ) -> dict[str, object]:
-    """Return what the template of the page shows."""
     loaded = scripts if view else scripts[1:]
     by_id = {check.id: check for check in robot.checks}
     position = Limits.of(by_id.get(summary.POSITION_CHECK), "m")
@@ -156,7 +155,6 @@ class TreeRow(Struct, frozen=True):
 
 
 def tree(scene: scenes.Scene, position: Limits, rotation: Limits) -> tuple[TreeRow, ...]:
-    """Return the links of the URDF, parents first."""
     model = next((one for one in scene.models if one.side == "urdf"), None)
     if model is None:
         return ()

@@ -14,17 +14,7 @@ from msgspec import Struct, field, structs
 
 from urdf_usd.reports import summary as counted
 from urdf_usd.reports.changes import changed_results, changed_settings
-from urdf_usd.reports.html.rendering import (
-    Script,
-    island,
-    page_address,
-    page_name,
-    page_text,
-    run_command,
-    static_file,
-    template_environment,
-    write_page,
-)
+from urdf_usd.reports.html import rendering
 from urdf_usd.reports.html.robot_page import View, page_content
 from urdf_usd.reports.records import record as r
 from urdf_usd.reports.records.history import KEPT_CHECKS, HistoryEntry, HistoryRobot
@@ -68,46 +58,46 @@ def write_site(
         (directory / folder).mkdir(parents=True, exist_ok=True)
     for name in (_PAGES, _VIEWER):
         script = directory / _SCRIPTS / name
-        script.write_text(static_file(name), encoding="utf-8", newline="\n")
-    linked = tuple(Script(f"../{_SCRIPTS}/{name}") for name in (_VIEWER, _PAGES))
+        script.write_text(rendering.static_file(name), encoding="utf-8", newline="\n")
+    linked = tuple(rendering.Script(f"../{_SCRIPTS}/{name}") for name in (_VIEWER, _PAGES))
     summary, robots = figures.summary, figures.robots
     for robot in robots:
         scene = scene_path(directory, robot.id)
         view = _view(scenes / scene.name if scenes else scene)
-        command = run_command(summary, robot.source.reference)
+        command = rendering.run_command(summary, robot.source.reference)
         content = page_content(robot, linked, view, "../index.html", command)
-        write_page(directory / "robots" / page_name(robot), _ROBOT, **content)
-    scripts = (Script(text=static_file(_PAGES)),)
-    return write_page(
+        rendering.write_page(directory / "robots" / rendering.page_name(robot), _ROBOT, **content)
+    scripts = (rendering.Script(text=rendering.static_file(_PAGES)),)
+    return rendering.write_page(
         directory / "index.html",
         "index.html.j2",
         **structs.asdict(figures),
         cases=cases,
         Outcome=counted.Outcome,
-        report=island(matrix(figures.ordered)),
+        report=rendering.island(matrix(figures.ordered)),
         scripts=scripts,
-        pages={robot.id: quote(page_name(robot)) for robot in robots},
+        pages={robot.id: quote(rendering.page_name(robot)) for robot in robots},
         graded={(robot.id, check.id) for robot in robots for check in robot.checks},
-        command=run_command(summary, *summary.corpus),
+        command=rendering.run_command(summary, *summary.corpus),
         runs=recent_runs(history),
         history=HISTORY,
         candidate=next((one.name for one in summary.converters), ""),
-        changed={robot.id: f"robots/{quote(page_name(robot))}" for robot in robots},
+        changed={robot.id: f"robots/{quote(rendering.page_name(robot))}" for robot in robots},
     )
 
 
 def render_robot(
     record: r.RobotRecord, scene: bytes | None = None, command: str | None = None
 ) -> str:
-    inline = tuple(Script(text=static_file(name)) for name in (_VIEWER, _PAGES))
+    inline = tuple(rendering.Script(text=rendering.static_file(name)) for name in (_VIEWER, _PAGES))
     content = page_content(record, inline, View.of(scene) if scene else None, command=command)
-    return page_text(_ROBOT, content)
+    return rendering.page_text(_ROBOT, content)
 
 
 def render_view(record: r.RobotRecord, scene: bytes) -> str:
     """Return a self-contained page with the 3D view of a robot alone."""
-    scripts = (Script(text=static_file(_VIEWER)),)
-    template = template_environment().get_template("view.html.j2")
+    scripts = (rendering.Script(text=rendering.static_file(_VIEWER)),)
+    template = rendering.template_environment().get_template("view.html.j2")
     return template.render(robot=record, view=View.of(scene), scripts=scripts)
 
 
@@ -121,10 +111,9 @@ def _view(path: Path) -> View | None:
 def write_comparison(
     compared: counted.Comparison, directory: Path, *, has_history: bool = False
 ) -> Path:
-    """Write ``index.html`` of a run of several converters, and return its path."""
-    scripts = (Script(text=static_file("filter.js")),)
+    scripts = (rendering.Script(text=rendering.static_file("filter.js")),)
     robots = [entry.robot for entry in compared.entries]
-    return write_page(
+    return rendering.write_page(
         directory / "index.html",
         "comparison.html.j2",
         **structs.asdict(compared),
@@ -136,7 +125,7 @@ def write_comparison(
             if verdict in counted.USUAL or any(one.verdicts[verdict] for one in compared.results)
         ],
         headline=compared.headline,
-        changed={f"{one.candidate}/{one.id}": page_address(one) for one in robots},
+        changed={f"{one.candidate}/{one.id}": rendering.page_address(one) for one in robots},
         history=HISTORY if has_history else "",
         scripts=scripts,
     )
@@ -163,7 +152,7 @@ def matrix(robots: Sequence[r.RobotRecord]) -> Json:
             {
                 "title": one_line(counted.title(robot), _NAME_LIMIT),
                 "reference": one_line(references[robot.source.reference], _NAME_LIMIT),
-                "page": f"robots/{quote(page_name(robot))}",
+                "page": f"robots/{quote(rendering.page_name(robot))}",
                 "verdict": list(r.Verdict).index(robot.verdict),
                 "reason": one_line(robot.reason, _REASON_LIMIT),
                 "grades": "".join(_GRADE_LETTERS[one.grade] if one else _ABSENT for one in row),
@@ -202,7 +191,6 @@ def _look(appearance: Appearance) -> Json:
 
 
 def _range(values: Iterable[float | None]) -> list[float] | None:
-    """Return the smallest and largest positive finite value."""
     known = [value for value in values if value and math.isfinite(value)]
     return [_short(min(known)), _short(max(known))] if known else None
 
@@ -238,12 +226,13 @@ OUTCOMES = {
 
 
 class CaseRow(Struct, frozen=True):
-    """One case."""
-
     id: str  # of the robot
     results: dict[str, tuple[r.RobotRecord, r.CaseRecord]]  # by converter
-    urdf: str
-    expected: str  # values, as JSON
+
+    @property
+    def expected(self) -> str:
+        """The expected values, as JSON."""
+        return msgspec.json.format(msgspec.json.encode(self.case.case), indent=2).decode() + "\n"
 
     @property
     def case(self) -> r.CaseRecord:
@@ -262,12 +251,12 @@ def write_suite(
     folder.mkdir(exist_ok=True)
     chapters: dict[str, list[CaseRow]] = {}
     for row in rows:
-        (folder / f"{row.id}.urdf").write_text(row.urdf, "utf-8", newline="\n")
+        (folder / f"{row.id}.urdf").write_text(row.case.urdf, "utf-8", newline="\n")
         (folder / f"{row.id}.json").write_text(row.expected, "utf-8", newline="\n")
         chapters.setdefault(row.case.chapter, []).append(row)
     totals = {name: one.must + one.should for name, one in suite_totals(summary.suite).items()}
     several = len(summary.converters) > 1
-    return write_page(
+    return rendering.write_page(
         directory / "suite.html",
         "suite.html.j2",
         summary=summary,
@@ -280,10 +269,17 @@ def write_suite(
         count=len(rows),
         outcomes=OUTCOMES,
         requirements=tuple(Requirement),
-        look=_score_look,
-        sheet=lambda robot: page_address(robot, several=several),
+        # Class in the style sheet.
+        look=lambda one: (
+            "exact"
+            if one.passed == one.total
+            else "disputed"
+            if 2 * one.passed >= one.total
+            else "fails"
+        ),
+        sheet=lambda robot: rendering.page_address(robot, several=several),
         file=lambda row, suffix: quote(f"{CASES}/{row.id}{suffix}"),
-        command=run_command(summary, *summary.corpus),
+        command=rendering.run_command(summary, *summary.corpus),
     )
 
 
@@ -292,19 +288,8 @@ def _case_rows(robots: Iterable[r.RobotRecord]) -> list[CaseRow]:
     for robot in robots:
         if robot.case is not None:
             by_id.setdefault(robot.id, {})[robot.candidate] = robot, robot.case
-    rows = []
-    for name, results in by_id.items():
-        _, case = next(iter(results.values()))
-        values = msgspec.json.format(msgspec.json.encode(case.case), indent=2).decode()
-        rows.append(CaseRow(name, results, case.urdf, f"{values}\n"))
+    rows = [CaseRow(name, results) for name, results in by_id.items()]
     return sorted(rows, key=lambda row: (row.case.version, row.case.number))
-
-
-def _score_look(score: r.Score) -> str:
-    """Return the class in the style sheet."""
-    if score.passed == score.total:
-        return "exact"
-    return "disputed" if 2 * score.passed >= score.total else "fails"
 
 
 # History
@@ -320,8 +305,6 @@ _STEP, _HEIGHT = 8, 20
 
 
 class Run(Struct, frozen=True):
-    """One run, and what changed since the run before."""
-
     entry: HistoryEntry
     verdicts: dict[str, dict[r.Verdict, int]]  # number of robots, by converter
     versions: tuple[r.ChangeRecord, ...] = ()  # and options
@@ -375,7 +358,9 @@ def write_history(history: Sequence[HistoryEntry], directory: Path) -> Path:
     runs = recent_runs(history)
     courses = _courses([run.entry for run in runs])
     page = directory / HISTORY
-    return write_page(page, "history.html.j2", runs=runs, courses=courses, total=len(history))
+    return rendering.write_page(
+        page, "history.html.j2", runs=runs, courses=courses, total=len(history)
+    )
 
 
 def _courses(entries: Sequence[HistoryEntry]) -> list[Course]:

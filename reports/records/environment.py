@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import platform
+from contextlib import suppress
 from importlib import metadata
 
 from urdf_usd.installation import distribution_of
@@ -32,20 +33,17 @@ _DISTRIBUTIONS = (
 )
 
 
-def environment() -> dict[str, str]:
-    """Return the versions of Python and of the installed packages, by name."""
-    return dict(_versions())
-
-
 @functools.cache
 def _versions() -> dict[str, str]:
     versions = {"python": platform.python_version()}
     for name in _DISTRIBUTIONS:
         if name == "pybullet" and (found := distribution_of(name)):
             versions.update([found])
-            continue
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
+        else:
+            with suppress(metadata.PackageNotFoundError):
+                versions[name] = metadata.version(name)
     return versions
+
+
+def environment() -> dict[str, str]:
+    return dict(_versions())

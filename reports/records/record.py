@@ -401,12 +401,6 @@ class LedgerRecord(msgspec.Struct, frozen=True, kw_only=True):
     where: str  # their place in the USD; the reason, if they are left out
 
 
-def _robot_record_line(record: RobotRecord) -> str:
-    verdict = record.verdict
-    reason = "" if verdict.conforms else f"; {record.reason}"
-    return f"<RobotRecord {record.id!r}: {verdict.value}{reason}>"
-
-
 class OverlapRecord(_Record, frozen=True, kw_only=True):
     """Two links whose colliders touch or overlap at rest."""
 
@@ -460,7 +454,10 @@ class RobotRecord(_Record, frozen=True, kw_only=True):
     formats: tuple[str, str] | msgspec.UnsetType = msgspec.UNSET
     # what the source has and nothing compares, such as ``actuators``, with numbers
     uncompared: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
-    __repr__ = _robot_record_line
+
+    def __repr__(self) -> str:
+        reason = "" if self.verdict.conforms else f"; {self.reason}"
+        return f"<RobotRecord {self.id!r}: {self.verdict.value}{reason}>"
 
     @property
     def compared(self) -> int:
@@ -586,14 +583,6 @@ class ConverterRecord(_Record, frozen=True, kw_only=True):
     baseline: BaselineRecord | None = None
 
 
-def _run_summary_line(summary: RunSummary) -> str:
-    counts = {verdict: count for verdict, count in summary.verdicts.items() if count}
-    counts |= {"unfinished": summary.unfinished} if summary.unfinished else {}
-    robots = sum(counts.values())
-    listed = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-    return f"<RunSummary {robots} robot{'' if robots == 1 else 's'}: {listed or 'none'}>"
-
-
 class RunSummary(_Record, frozen=True, kw_only=True):
     """A whole run."""
 
@@ -615,4 +604,9 @@ class RunSummary(_Record, frozen=True, kw_only=True):
     suite: tuple[ChapterScore, ...] = ()
     # xacro files below a folder that are parts of robots, by reference, each with the reason
     parts: dict[str, str] = {}
-    __repr__ = _run_summary_line
+
+    def __repr__(self) -> str:
+        counts = {**self.verdicts, "unfinished": self.unfinished}
+        robots = sum(counts.values())
+        listed = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+        return f"<RunSummary {robots} robot{'' if robots == 1 else 's'}: {listed or 'none'}>"

@@ -12,13 +12,7 @@ from typing import TypeAlias
 
 import pytest
 
-from urdf_usd.corpus import (
-    RobotSource,
-    UnavailableError,
-    UnavailableSource,
-    resolve_corpora,
-    resolve_robot,
-)
+from urdf_usd import corpus as c
 
 pytest.importorskip("robot_descriptions")
 CloneBy: TypeAlias = Callable[[Callable[[str], str]], None]
@@ -62,7 +56,7 @@ def test_module_resolves_to_urdf_and_packages(upkie: Path) -> None:
     repository = upkie.parents[1]
     (repository / "package.xml").write_text("<package><name>upkie_ros</name></package>")
 
-    robot = resolve_robot(_UPKIE, _silent)
+    robot = c.resolve_robot(_UPKIE, _silent)
 
     assert (robot.id, robot.reference, robot.path) == ("rd--upkie_description", _UPKIE, upkie)
     assert dict(robot.packages) == {"upkie_description": repository, "upkie_ros": repository}
@@ -72,12 +66,12 @@ def test_download_is_announced_unless_the_clone_is_there(
     upkie: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines: list[str] = []
-    resolve_robot(_UPKIE, lines.append)
+    c.resolve_robot(_UPKIE, lines.append)
     git = upkie.parents[1] / ".git"
     git.mkdir()
     (git / "HEAD").write_text(f"{_TABLE['upkie_description'].commit}\n")
     monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(upkie.parents[2]))
-    resolve_robot(_UPKIE, lines.append)
+    c.resolve_robot(_UPKIE, lines.append)
 
     assert lines == [
         "downloading upkie_description from https://github.com/upkie/upkie_description.git"
@@ -86,16 +80,16 @@ def test_download_is_announced_unless_the_clone_is_there(
 
 def test_missing_files_are_named(upkie: Path, clone_by: CloneBy) -> None:
     upkie.unlink()
-    with pytest.raises(UnavailableError, match=r"upkie\.urdf is missing"):
-        resolve_robot(_UPKIE, _silent)
+    with pytest.raises(c.UnavailableError, match=r"upkie\.urdf is missing"):
+        c.resolve_robot(_UPKIE, _silent)
 
     def refuse(name: str) -> str:
         raise OSError(f"no copy\nof {name}")
 
     clone_by(refuse)
     reason = r"^upkie_description cannot be downloaded: no copy of upkie_description$"
-    with pytest.raises(UnavailableError, match=reason):
-        resolve_robot(_UPKIE, _silent)
+    with pytest.raises(c.UnavailableError, match=reason):
+        c.resolve_robot(_UPKIE, _silent)
 
 
 @pytest.mark.usefixtures("upkie")
@@ -109,10 +103,10 @@ def test_module_with_xacro_has_arguments_and_packages(tmp_path: Path) -> None:
     )
     manifest.write_text("<package><name>xarm</name></package>")
 
-    robots = resolve_corpora(["rd:xarm6_description", "rd:xarm7_description"], _silent)
-    mico = resolve_robot("rd:mico_description", _silent)
+    robots = c.resolve_corpora(["rd:xarm6_description", "rd:xarm7_description"], _silent)
+    mico = c.resolve_robot("rd:mico_description", _silent)
 
-    sources = [robot for robot in robots if isinstance(robot, RobotSource)]
+    sources = [robot for robot in robots if isinstance(robot, c.RobotSource)]
     assert [robot.path for robot in sources] == [file, file]
     assert [dict(robot.arguments)["dof"] for robot in sources] == ["6", "7"]
     assert all(("xarm", manifest.parent) in robot.packages for robot in sources)
@@ -123,10 +117,10 @@ def test_module_with_xacro_has_arguments_and_packages(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("upkie")
 def test_whole_corpus_lists_unavailable_robots() -> None:
-    robots = resolve_corpora(["rd"], _silent)
+    robots = c.resolve_corpora(["rd"], _silent)
 
     catalogue = importlib.import_module("robot_descriptions").DESCRIPTIONS
-    unavailable = [r for r in robots if isinstance(r, UnavailableSource)]
+    unavailable = [r for r in robots if isinstance(r, c.UnavailableSource)]
     assert len(robots) == len(catalogue) == len(unavailable) + 1
     assert all(robot.reason for robot in unavailable)
     without = [robot for robot in unavailable if "has no URDF" in robot.reason]
@@ -145,11 +139,11 @@ def test_repository_that_cannot_be_cloned_is_tried_once(clone_by: CloneBy) -> No
 
     clone_by(fail)
 
-    robots = resolve_corpora(["rd:a1_description", "rd:go2_description"], _silent)
+    robots = c.resolve_corpora(["rd:a1_description", "rd:go2_description"], _silent)
 
     assert tried == ["unitree_ros"]
     for robot in robots:
-        assert isinstance(robot, UnavailableSource)
+        assert isinstance(robot, c.UnavailableSource)
         assert robot.reason.endswith("cannot be downloaded: fatal: no such host")
         assert robot.origin.maker == "UNITREE Robotics"
 
@@ -160,9 +154,9 @@ def test_mirror_replaces_cloning(upkie: Path, clone_by: CloneBy) -> None:
 
     clone_by(fail)
 
-    robots = resolve_corpora(["rd"], _silent, mirror=upkie.parents[2])
+    robots = c.resolve_corpora(["rd"], _silent, mirror=upkie.parents[2])
 
-    (robot,) = (one for one in robots if isinstance(one, RobotSource))
+    (robot,) = (one for one in robots if isinstance(one, c.RobotSource))
     # There is neither a checkout nor a manifest.
     assert (robot.path, robot.origin.commit) == (upkie, None)
 
@@ -171,10 +165,10 @@ def test_robot_without_urdf_is_taken_from_the_mirror_if_mjcf_is_converted(tmp_pa
     (robot,) = _write(tmp_path, "mujoco_menagerie/kuka_iiwa_14/iiwa14.xml")
 
     for fetched in (False, True):
-        found = resolve_corpora(["rd"], _silent, mirror=tmp_path, mjcf=fetched)
+        found = c.resolve_corpora(["rd"], _silent, mirror=tmp_path, mjcf=fetched)
         (kuka,) = (one for one in found if one.id == "rd--iiwa14_mj_description")
         assert (getattr(kuka, "path", None) == robot) is fetched
-    assert resolve_robot("rd:iiwa14_mj_description", mirror=tmp_path).path == robot
+    assert c.resolve_robot("rd:iiwa14_mj_description", mirror=tmp_path).path == robot
 
 
 _OUTPUT = """\

@@ -6,16 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from urdf_usd.corpus import (
-    ReferenceSyntaxError,
-    RobotSource,
-    UnavailableError,
-    UnavailableSource,
-    installed,
-    parse_reference,
-    resolve_corpora,
-    resolve_robot,
-)
+from urdf_usd import corpus as c
 
 ROBOTS = (
     "panda_description/urdf/panda.urdf",
@@ -42,17 +33,17 @@ def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_example_is_found_by_the_stem_of_its_file(wheel: Path) -> None:
-    robot = resolve_robot("erd:panda")
+    robot = c.resolve_robot("erd:panda")
 
     assert robot.path == wheel / "robots" / ROBOTS[0]
     assert dict(robot.packages)["example-robot-data"] == wheel
     assert dict(robot.packages)["panda_description"] == wheel / "robots" / "panda_description"
-    assert resolve_robot("erd:anymal_c_description/anymal").path == wheel / "robots" / ROBOTS[2]
-    with pytest.raises(UnavailableError, match="erd:anymal_b_description/anymal or erd:anymal_c"):
-        resolve_robot("erd:anymal")
-    with pytest.raises(UnavailableError, match="close to it: panda"):
-        resolve_robot("erd:pand")
-    assert [robot.id for robot in resolve_corpora(["erd"])] == [
+    assert c.resolve_robot("erd:anymal_c_description/anymal").path == wheel / "robots" / ROBOTS[2]
+    with pytest.raises(c.UnavailableError, match="erd:anymal_b_description/anymal or erd:anymal_c"):
+        c.resolve_robot("erd:anymal")
+    with pytest.raises(c.UnavailableError, match="close to it: panda"):
+        c.resolve_robot("erd:pand")
+    assert [robot.id for robot in c.resolve_corpora(["erd"])] == [
         "erd--anymal_b_description--anymal",
         "erd--anymal_c_description--anymal",
         "erd--panda",
@@ -64,43 +55,43 @@ def test_missing_wheel_is_reported_with_the_install_command(
 ) -> None:
     monkeypatch.setattr("urdf_usd.corpus.installed.DISTRIBUTION", "no-such-thing")
 
-    (found,) = resolve_corpora(["erd"])
+    (found,) = c.resolve_corpora(["erd"])
 
-    assert isinstance(found, UnavailableSource)
+    assert isinstance(found, c.UnavailableSource)
     assert (found.id, found.reference) == ("erd", "erd")
     assert "pip install 'example-robot-data>=" in found.reason
 
 
-LATEST = installed.suite_versions()[-1]
+LATEST = c.installed.suite_versions()[-1]
 
 
 @pytest.mark.parametrize("text", ["suite", "suite:", f"suite:{LATEST}"])
 def test_whole_suite_is_a_corpus(text: str) -> None:
-    robots = resolve_corpora([text])
+    robots = c.resolve_corpora([text])
 
-    assert parse_reference(text).whole
-    assert len(robots) == len(installed.case_names())
-    assert all(isinstance(robot, RobotSource) and robot.case for robot in robots)
+    assert c.parse_reference(text).whole
+    assert len(robots) == len(c.installed.case_names())
+    assert all(isinstance(robot, c.RobotSource) and robot.case for robot in robots)
 
 
 @pytest.mark.parametrize("text", ["suite:joints", f"suite:{LATEST}/joints"])
 def test_chapter_is_a_corpus(text: str) -> None:
-    robots = resolve_corpora([text])
+    robots = c.resolve_corpora([text])
 
-    paths = {robot.path for robot in robots if isinstance(robot, RobotSource)}
-    assert paths == set((installed.SUITE / LATEST / "joints").glob("*.urdf"))
-    with pytest.raises(ReferenceSyntaxError, match="whole corpus"):
-        resolve_robot(text)
+    paths = {robot.path for robot in robots if isinstance(robot, c.RobotSource)}
+    assert paths == set((c.installed.SUITE / LATEST / "joints").glob("*.urdf"))
+    with pytest.raises(c.ReferenceSyntaxError, match="whole corpus"):
+        c.resolve_robot(text)
 
 
 @pytest.mark.parametrize("prefix", ["", f"{LATEST}/"])
 def test_case_is_a_robot(prefix: str) -> None:
-    robot = resolve_robot(f"suite:{prefix}joints/axis-oblique")
+    robot = c.resolve_robot(f"suite:{prefix}joints/axis-oblique")
 
     assert robot.reference == f"suite:{LATEST}/joints/axis-oblique"
     assert robot.id == f"suite--{LATEST}--joints--axis-oblique"
     assert robot.path.name == "axis-oblique.urdf"
-    assert dict(robot.packages) == {"suite": installed.SUITE / LATEST}
+    assert dict(robot.packages) == {"suite": c.installed.SUITE / LATEST}
     assert robot.case is not None
     assert (robot.case.chapter, robot.case.name) == ("joints", "axis-oblique")
-    assert installed.case_names()[robot.case.number - 1] == "joints/axis-oblique"
+    assert c.installed.case_names()[robot.case.number - 1] == "joints/axis-oblique"

@@ -7,18 +7,7 @@ from typing import NoReturn
 
 import pytest
 
-from urdf_usd.corpus import (
-    CorpusError,
-    Download,
-    ReferenceSyntaxError,
-    RobotSource,
-    UnavailableError,
-    UnavailableSource,
-    UnknownRobotError,
-    descriptions,
-    resolve_corpora,
-    resolve_robot,
-)
+from urdf_usd import corpus as c
 
 ROBOT = '<robot name="r"><link name="a"/></robot>'
 
@@ -34,10 +23,10 @@ def _write(path: Path) -> Path:
 
 
 def test_default_corpus_has_the_95_urdfs_of_pybullet_data() -> None:
-    robots = resolve_corpora(["pybullet"], _silent)
+    robots = c.resolve_corpora(["pybullet"], _silent)
 
     assert len(robots) == 95
-    assert all(isinstance(r, RobotSource) and r.path.is_file() for r in robots)
+    assert all(isinstance(r, c.RobotSource) and r.path.is_file() for r in robots)
     assert len({robot.id.casefold() for robot in robots}) == 95
     assert [robot.id for robot in robots] == sorted(robot.id for robot in robots)
 
@@ -52,13 +41,13 @@ def test_default_corpus_has_the_95_urdfs_of_pybullet_data() -> None:
     ],
 )
 def test_missing_robot_of_the_wheel_is_unavailable(text: str, reason: str) -> None:
-    with pytest.raises(UnavailableError, match=reason):
-        resolve_robot(text, _silent)
+    with pytest.raises(c.UnavailableError, match=reason):
+        c.resolve_robot(text, _silent)
 
 
 def test_file_is_a_robot_whether_it_exists_or_not(tmp_path: Path) -> None:
-    missing = resolve_robot(str(tmp_path / "arm.urdf"), _silent)
-    relative = resolve_robot("bots/arm.urdf.xacro", _silent)
+    missing = c.resolve_robot(str(tmp_path / "arm.urdf"), _silent)
+    relative = c.resolve_robot("bots/arm.urdf.xacro", _silent)
 
     assert (missing.path, missing.reference) == (tmp_path / "arm.urdf", "file:arm.urdf")
     assert (relative.id, relative.reference) == ("file--bots--arm", "file:bots/arm.urdf.xacro")
@@ -67,15 +56,15 @@ def test_file_is_a_robot_whether_it_exists_or_not(tmp_path: Path) -> None:
 def test_unavailable_robot_is_a_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _write(tmp_path / "arm.urdf")
 
-    def refuse(download: Download, *_: object) -> NoReturn:
-        raise UnavailableError(f"{download.module} cannot be downloaded")
+    def refuse(download: c.Download, *_: object) -> NoReturn:
+        raise c.UnavailableError(f"{download.module} cannot be downloaded")
 
-    monkeypatch.setattr(descriptions, "fetch", refuse)
+    monkeypatch.setattr(c.descriptions, "fetch", refuse)
 
-    arm, upkie = resolve_corpora(["rd:upkie_description", str(tmp_path / "arm.urdf")], _silent)
+    arm, upkie = c.resolve_corpora(["rd:upkie_description", str(tmp_path / "arm.urdf")], _silent)
 
-    assert isinstance(arm, RobotSource)
-    assert isinstance(upkie, UnavailableSource)
+    assert isinstance(arm, c.RobotSource)
+    assert isinstance(upkie, c.UnavailableSource)
     assert upkie.reason == "upkie_description cannot be downloaded"
     # Data of the package about it are known.
     assert upkie.origin.license == "Apache-2.0"
@@ -85,12 +74,12 @@ def test_unavailable_robot_is_a_result(tmp_path: Path, monkeypatch: pytest.Monke
 def test_all_names_are_looked_up_before_the_first_download(
     text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(descriptions, "fetch", _silent)
+    monkeypatch.setattr(c.descriptions, "fetch", _silent)
 
-    with pytest.raises(UnknownRobotError):
-        resolve_corpora(["rd:upkie_description", text], _silent)
-    with pytest.raises(ReferenceSyntaxError):
-        resolve_corpora(["rd:upkie_description", "pybulet"], _silent)
+    with pytest.raises(c.UnknownRobotError):
+        c.resolve_corpora(["rd:upkie_description", text], _silent)
+    with pytest.raises(c.ReferenceSyntaxError):
+        c.resolve_corpora(["rd:upkie_description", "pybulet"], _silent)
 
 
 def test_folder_has_all_robots_below_it(tmp_path: Path) -> None:
@@ -98,7 +87,7 @@ def test_folder_has_all_robots_below_it(tmp_path: Path) -> None:
     _write(tmp_path / "a" / "deep" / "leg.URDF")
     (tmp_path / "b" / "package.xml").write_text("<package><name>b</name></package>")
 
-    robots = resolve_corpora([f"dir:{tmp_path}", str(tmp_path / "a/deep/leg.URDF")], _silent)
+    robots = c.resolve_corpora([f"dir:{tmp_path}", str(tmp_path / "a/deep/leg.URDF")], _silent)
 
     # The robot that is named twice is listed once.
     assert [(robot.id, robot.reference) for robot in robots] == [
@@ -106,7 +95,7 @@ def test_folder_has_all_robots_below_it(tmp_path: Path) -> None:
         ("dir--b--arm", f"file:{tmp_path.name}/b/arm.urdf.xacro"),
     ]
     assert all(
-        isinstance(robot, RobotSource) and robot.searched and robot.packages == ()
+        isinstance(robot, c.RobotSource) and robot.searched and robot.packages == ()
         for robot in robots
     )
 
@@ -139,9 +128,9 @@ reference = "pybullet:r2d2.urdf"
 license = "MIT"
 """
 
-    arm, again, r2d2 = resolve_corpora([_list(tmp_path, text)], _silent)
+    arm, again, r2d2 = c.resolve_corpora([_list(tmp_path, text)], _silent)
 
-    assert isinstance(again, RobotSource)
+    assert isinstance(again, c.RobotSource)
     # A fixed base makes it a different robot from that of the folder.
     assert (arm.id, arm.reference) == ("dir--arm", "file:bots/arm.urdf")
     assert (again.id, again.base, again.notes) == ("file--bots--arm", "fixed", "the first")
@@ -177,8 +166,8 @@ license = "MIT"
 def test_faults_of_a_list_are_reported_with_their_lines(
     tmp_path: Path, text: str, message: str
 ) -> None:
-    with pytest.raises(CorpusError) as refusal:
-        resolve_corpora([_list(tmp_path, text)], _silent)
+    with pytest.raises(c.CorpusError) as refusal:
+        c.resolve_corpora([_list(tmp_path, text)], _silent)
 
     assert f"robots.toml{message}" in str(refusal.value)
 
@@ -189,7 +178,7 @@ def test_robot_with_other_arguments_is_another_robot(tmp_path: Path) -> None:
     for folder in (tmp_path / "a", tmp_path / "b"):
         _write(folder / "arm.xacro")
         text = table + table.replace("true", "false")
-        ids.append([robot.id for robot in resolve_corpora([_list(folder, text)], _silent)])
+        ids.append([robot.id for robot in c.resolve_corpora([_list(folder, text)], _silent)])
 
     assert ids[0] == ids[1]
     assert len(set(ids[0])) == 2

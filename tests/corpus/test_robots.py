@@ -8,20 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from urdf_usd.corpus.robots import (
-    GRAMMAR,
-    CorpusError,
-    Origin,
-    Reference,
-    ReferenceSyntaxError,
-    Scheme,
-    Selection,
-    UnavailableSource,
-    distinct,
-    identifier,
-    is_forbidden,
-    parse_reference,
-)
+from urdf_usd.corpus import robots as r
 
 
 @pytest.mark.parametrize(
@@ -40,7 +27,7 @@ from urdf_usd.corpus.robots import (
     ],
 )
 def test_every_form_of_the_grammar_is_parsed(text: str, scheme: str, target: str | None) -> None:
-    assert parse_reference(text) == Reference(Scheme(scheme), target)
+    assert r.parse_reference(text) == r.Reference(r.Scheme(scheme), target)
 
 
 @pytest.mark.parametrize(
@@ -55,18 +42,18 @@ def test_every_form_of_the_grammar_is_parsed(text: str, scheme: str, target: str
     ],
 )
 def test_unknown_form_is_refused_with_the_grammar(text: str, hint: str) -> None:
-    with pytest.raises(ReferenceSyntaxError) as refusal:
-        parse_reference(text)
+    with pytest.raises(r.ReferenceSyntaxError) as refusal:
+        r.parse_reference(text)
 
     assert hint in str(refusal.value)
-    assert GRAMMAR in str(refusal.value)
+    assert r.GRAMMAR in str(refusal.value)
 
 
 @given(st.text())
 def test_any_text_is_a_reference_or_refused(text: str) -> None:
     try:
-        reference = parse_reference(text)
-    except ReferenceSyntaxError:
+        reference = r.parse_reference(text)
+    except r.ReferenceSyntaxError:
         return
     assert reference.target or reference.whole
 
@@ -81,50 +68,50 @@ def test_any_text_is_a_reference_or_refused(text: str) -> None:
     ],
 )
 def test_plain_reference_gives_a_readable_name(scheme: str, target: str, expected: str) -> None:
-    assert identifier(scheme, target) == expected
+    assert r.identifier(scheme, target) == expected
 
 
 @given(st.text(max_size=400))
 def test_every_name_is_a_valid_file_name(target: str) -> None:
-    name = identifier("dir", target)
+    name = r.identifier("dir", target)
 
     assert re.fullmatch(r"[A-Za-z0-9._-]+", name)
     assert len(name) <= 200
 
 
 def test_names_that_are_equal_for_a_file_system_are_distinguished() -> None:
-    replaced = {identifier("dir", name) for name in ("a b.urdf", "a?b.urdf", "aüb.urdf")}
-    ids = distinct(["dir--Arm", "dir--arm", "dir--leg"], ["Arm", "arm", "leg"])
+    replaced = {r.identifier("dir", name) for name in ("a b.urdf", "a?b.urdf", "aüb.urdf")}
+    ids = r.distinct(["dir--Arm", "dir--arm", "dir--leg"], ["Arm", "arm", "leg"])
 
     assert len(replaced) == 3
     assert len({name.casefold() for name in ids}) == 3
     assert ids[2] == "dir--leg"
 
 
-def _robot(name: str, **origin: object) -> UnavailableSource:
-    return UnavailableSource(name, f"rd:{name}", "", Origin(**origin))  # type: ignore[arg-type]  # as they are named there
+def _robot(name: str, **origin: object) -> r.UnavailableSource:
+    return r.UnavailableSource(name, f"rd:{name}", "", r.Origin(**origin))  # type: ignore[arg-type]  # as they are named there
 
 
 DOG = _robot("dog", tags=("quadruped",), maker="UNITREE Robotics", license="MIT")
 ARM = _robot("arm", tags=("arm",), maker="Franka Robotics", license="Apache-2.0")
 TWO = _robot("two", tags=("arm", "dual_arm"), maker="ABB")
-FILE = UnavailableSource("file", "file:a.urdf", "")
+FILE = r.UnavailableSource("file", "file:a.urdf", "")
 ALL = (DOG, ARM, TWO, FILE)
 
 
 @pytest.mark.parametrize(
     ("selection", "chosen"),
     [
-        (Selection(), ALL),
-        (Selection(tags=("ARM",)), (ARM, TWO)),
-        (Selection(tags=("quadruped", "dual_arm")), (DOG, TWO)),
-        (Selection(makers=("unitree",)), (DOG,)),
-        (Selection(makers=("robotics",), tags=("arm",)), (ARM,)),
-        (Selection(licenses=("mit", "apache-2.0")), (DOG, ARM)),
+        (r.Selection(), ALL),
+        (r.Selection(tags=("ARM",)), (ARM, TWO)),
+        (r.Selection(tags=("quadruped", "dual_arm")), (DOG, TWO)),
+        (r.Selection(makers=("unitree",)), (DOG,)),
+        (r.Selection(makers=("robotics",), tags=("arm",)), (ARM,)),
+        (r.Selection(licenses=("mit", "apache-2.0")), (DOG, ARM)),
     ],
 )
 def test_values_of_one_option_are_alternatives(
-    selection: Selection, chosen: tuple[UnavailableSource, ...]
+    selection: r.Selection, chosen: tuple[r.UnavailableSource, ...]
 ) -> None:
     assert selection.apply(ALL, lambda _: None) == chosen
 
@@ -132,7 +119,7 @@ def test_values_of_one_option_are_alternatives(
 def test_robots_without_catalogue_data_are_excluded_and_counted() -> None:
     lines: list[str] = []
 
-    Selection(licenses=("MIT",)).apply(ALL, lines.append)
+    r.Selection(licenses=("MIT",)).apply(ALL, lines.append)
 
     assert lines == ["robots left out, because their license is unknown: 2"]
 
@@ -140,13 +127,16 @@ def test_robots_without_catalogue_data_are_excluded_and_counted() -> None:
 @pytest.mark.parametrize(
     ("selection", "reason"),
     [
-        (Selection(tags=("quadrupd",)), "no robot has the tag 'quadrupd'; close to it: quadruped"),
-        (Selection(makers=("x",)), "no robot has the maker 'x'"),
-        (Selection(tags=("dual_arm",), licenses=("MIT",)), "no robot matches all"),
+        (
+            r.Selection(tags=("quadrupd",)),
+            "no robot has the tag 'quadrupd'; close to it: quadruped",
+        ),
+        (r.Selection(makers=("x",)), "no robot has the maker 'x'"),
+        (r.Selection(tags=("dual_arm",), licenses=("MIT",)), "no robot matches all"),
     ],
 )
-def test_unknown_value_is_refused(selection: Selection, reason: str) -> None:
-    with pytest.raises(CorpusError, match=reason):
+def test_unknown_value_is_refused(selection: r.Selection, reason: str) -> None:
+    with pytest.raises(r.CorpusError, match=reason):
         selection.apply(ALL, lambda _: None)
 
 
@@ -171,17 +161,17 @@ def test_unknown_value_is_refused(selection: Selection, reason: str) -> None:
     ],
 )
 def test_forbidden_licence(text: str, forbidden: str, expected: bool) -> None:
-    assert is_forbidden(text, (forbidden,)) is expected
+    assert r.is_forbidden(text, (forbidden,)) is expected
 
 
 def test_robot_under_forbidden_licence_is_refused_only_if_selected() -> None:
     lines: list[str] = []
-    forbidding = Selection(forbidden=("Apache-2.0",))
+    forbidding = r.Selection(forbidden=("Apache-2.0",))
 
-    with pytest.raises(CorpusError, match=r"rd:arm \(Apache-2.0\)"):
+    with pytest.raises(r.CorpusError, match=r"rd:arm \(Apache-2.0\)"):
         forbidding.apply(ALL, lines.append)
-    assert Selection(licenses=("MIT",), forbidden=("Apache-2.0",)).apply(ALL, lines.append) == (
+    assert r.Selection(licenses=("MIT",), forbidden=("Apache-2.0",)).apply(ALL, lines.append) == (
         DOG,
     )
-    Selection(forbidden=("GPL-3.0",)).apply(ALL, lines.append)
+    r.Selection(forbidden=("GPL-3.0",)).apply(ALL, lines.append)
     assert lines[-1] == "--forbid-license: the licence of 2 of 4 is unknown"

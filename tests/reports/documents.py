@@ -13,43 +13,30 @@ from rich.console import Console, RenderableType
 
 from tests.reports import samples
 from urdf_usd.reports.ci import write_junit, write_sarif
-from urdf_usd.reports.html.site import (
-    matrix,
-    write_comparison,
-    write_history,
-    write_site,
-    write_suite,
-)
+from urdf_usd.reports.html import site
+from urdf_usd.reports.records import record as r
 from urdf_usd.reports.records.history import append_entry, read_history
-from urdf_usd.reports.records.record import (
-    ChangeKind,
-    ChangeRecord,
-    FormerRunRecord,
-    RobotRecord,
-    RunSummary,
-    Verdict,
-)
 from urdf_usd.reports.records.scene import scene_path, write_scene
 from urdf_usd.reports.run_report import write_badges, write_markdown
 from urdf_usd.reports.summary import Figures, compare
 from urdf_usd.reports.terminal import terminal_comparison, terminal_summary
 
 _CHANGES = (
-    ChangeRecord(
-        ChangeKind.NEWLY_FAILING, True, "shifted", None, "exact", "fails", "link <wrist> moved"
+    r.ChangeRecord(
+        r.ChangeKind.NEWLY_FAILING, True, "shifted", None, "exact", "fails", "link <wrist> moved"
     ),
-    ChangeRecord(ChangeKind.REMOVED, True, "gone", before="exact"),
-    ChangeRecord(ChangeKind.WORSE, True, "alpha", "kinematics.position", "1e-08 m", "3e-06 m"),
-    ChangeRecord(ChangeKind.FIXED, False, "zeta", after="exact"),
-    ChangeRecord(ChangeKind.SETTING, False, "environment mujoco", before="3", after="4"),
+    r.ChangeRecord(r.ChangeKind.REMOVED, True, "gone", before="exact"),
+    r.ChangeRecord(r.ChangeKind.WORSE, True, "alpha", "kinematics.position", "1e-08 m", "3e-06 m"),
+    r.ChangeRecord(r.ChangeKind.FIXED, False, "zeta", after="exact"),
+    r.ChangeRecord(r.ChangeKind.SETTING, False, "environment mujoco", before="3", after="4"),
 )
 
 
-def write_run(robots: tuple[RobotRecord, ...], folder: Path) -> RunSummary:
+def write_run(robots: tuple[r.RobotRecord, ...], folder: Path) -> r.RunSummary:
     """Write all reports of a run of one converter, with a baseline and former runs."""
     runs = folder / "runs"
     summary = samples.summary(robots)
-    worse = [structs.replace(one, verdict=Verdict.FAILS) for one in summary.robots[:1]]
+    worse = [structs.replace(one, verdict=r.Verdict.FAILS) for one in summary.robots[:1]]
     former = structs.replace(summary, robots=(*worse, *summary.robots[1:]))
     for label, run in (("one", former), ("<two>", summary)):
         append_entry(runs, run, label)
@@ -57,20 +44,20 @@ def write_run(robots: tuple[RobotRecord, ...], folder: Path) -> RunSummary:
     summary = structs.replace(
         summary,
         baseline=samples.baseline(),
-        former=FormerRunRecord(name="before", changes=_CHANGES),
+        former=r.FormerRunRecord(name="before", changes=_CHANGES),
         complete=False,
         unfinished=87,
         parts={"dir:macros.xacro": "defines macros alone"},
     )
     figures = Figures.of(summary, robots)
     write_scene(samples.scene(), scene_path(folder, "shifted"))
-    write_site(figures, folder, history=history)
-    write_history(history, folder)
+    site.write_site(figures, folder, history=history)
+    site.write_history(history, folder)
     write_markdown(figures, folder / "summary.md")
     write_junit(robots, folder / "junit.xml", summary)
     write_sarif(robots, folder / "findings.sarif", summary.baseline)
     write_badges(figures, folder)
-    data = json.dumps(matrix(figures.ordered), indent=1, ensure_ascii=False)
+    data = json.dumps(site.matrix(figures.ordered), indent=1, ensure_ascii=False)
     (folder / "matrix.json").write_text(data, encoding="utf-8")
     return summary
 
@@ -81,19 +68,19 @@ def write_converters(folder: Path) -> None:
     summary = samples.summary(robots, converters=("urdf-usd", "peer"))
     seconds = {(robot.candidate, robot.id): 0.25 * robot.compared for robot in robots}
     compared = compare(summary, robots, seconds)
-    write_comparison(compared, folder)
-    write_suite(summary, robots, folder)
+    site.write_comparison(compared, folder)
+    site.write_suite(summary, robots, folder)
     write_markdown(compared, folder / "comparison.md")
     text = shown(terminal_comparison(compared))
     (folder / "comparison.txt").write_text(text, encoding="utf-8")
 
 
-def write_terminals(robots: tuple[RobotRecord, ...], summary: RunSummary, folder: Path) -> None:
+def write_terminals(robots: tuple[r.RobotRecord, ...], summary: r.RunSummary, folder: Path) -> None:
     """Write what a run, and checks of single robots, print."""
     (folder / "run.txt").write_text(
         shown(terminal_summary(Figures.of(summary, robots))), encoding="utf-8"
     )
-    single = (one for one in robots if one.verdict in {Verdict.FAILS, Verdict.INCOMPLETE})
+    single = (one for one in robots if one.verdict in {r.Verdict.FAILS, r.Verdict.INCOMPLETE})
     texts = [shown(terminal_summary(samples.figures((one,)))) for one in single]
     (folder / "check.txt").write_text("\n".join(texts), encoding="utf-8")
 

@@ -12,17 +12,7 @@ from msgspec import structs
 from urdf_usd.conformance.converters.candidates import ReadyUsds
 from urdf_usd.conformance.execution.record import summary_of
 from urdf_usd.reports.records import record as r
-from urdf_usd.reports.records.scene import (
-    Agreement,
-    Coupling,
-    LinkErrors,
-    Motion,
-    MotionKind,
-    Scene,
-    SceneJoint,
-    SceneLink,
-    SceneModel,
-)
+from urdf_usd.reports.records import scene as s
 from urdf_usd.reports.records.suite_case import Case, Expected, Requirement
 from urdf_usd.reports.summary import Figures
 
@@ -338,42 +328,44 @@ def corpus() -> tuple[r.RobotRecord, ...]:
     return tuple(sorted(robots, key=lambda one: one.id))
 
 
-def scene() -> Scene:
+def scene() -> s.Scene:
     """Build a scene in which the wrist, below the elbow, is wrong, and a leg not finite."""
     links = ("trunk", "elbow", "wrist", "thumb", "leg")
-    model = SceneModel(
+    model = s.SceneModel(
         side="urdf",
         reader="reference",
         root="trunk",
-        links=tuple(SceneLink(name=name) for name in links),
+        links=tuple(s.SceneLink(name=name) for name in links),
         joints=(
-            _joint("trunk", "elbow", MotionKind.TURN),
-            _joint("trunk", "leg", MotionKind.SLIDE),
+            _joint("trunk", "elbow", s.MotionKind.TURN),
+            _joint("trunk", "leg", s.MotionKind.SLIDE),
             _joint("elbow", "wrist", None),
-            _joint("wrist", "thumb", MotionKind.TURN, "to elbow"),
+            _joint("wrist", "thumb", s.MotionKind.TURN, "to elbow"),
         ),
     )
     zero = (0.0,) * 5
-    errors = LinkErrors(
+    errors = s.LinkErrors(
         links=links,
         configurations=("zero", "upper"),
         positions=(zero, (0.0, 1e-8, 0.02, 0.3, None)),
         rotations=((0.0, 0.0, 0.5, 0.0, 0.0), zero),
     )
-    agreement = Agreement(engines=("reference", "mujoco"), position=2e-7, link="wrist")
-    return Scene(mark=0.1, models=(model,), errors=errors, agreements=(agreement,))
+    agreement = s.Agreement(engines=("reference", "mujoco"), position=2e-7, link="wrist")
+    return s.Scene(mark=0.1, models=(model,), errors=errors, agreements=(agreement,))
 
 
-def _joint(parent: str, child: str, kind: MotionKind | None, leader: str = "") -> SceneJoint:
-    motion = Motion(kind=kind or MotionKind.TURN, label="", axis=(0.6, 0, 0.8), lower=-1, upper=2)
-    return SceneJoint(
+def _joint(parent: str, child: str, kind: s.MotionKind | None, leader: str = "") -> s.SceneJoint:
+    motion = s.Motion(
+        kind=kind or s.MotionKind.TURN, label="", axis=(0.6, 0, 0.8), lower=-1, upper=2
+    )
+    return s.SceneJoint(
         name=f"to {child}",
         parent=parent,
         child=child,
         rest=(1.0, 0.0, 0.0, 0.1, 0.0, 1.0, 0.0, -0.2, 0.0, 0.0, 1.0, 0.3),
         anchor=(0.0, 0.0, 0.0),
         motions=(motion,) if kind else (),
-        mimic=Coupling(leader=leader, multiplier=2.0, offset=0.1) if leader else None,
+        mimic=s.Coupling(leader=leader, multiplier=2.0, offset=0.1) if leader else None,
     )
 
 

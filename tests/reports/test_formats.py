@@ -11,18 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from urdf_usd.reports import text as t
 from urdf_usd.reports.records.record import Grade, Range, Value, Verdict
-from urdf_usd.reports.text import (
-    GRADES,
-    VERDICTS,
-    appearance,
-    exact,
-    markdown,
-    one_line,
-    plain,
-    quantity,
-    value_text,
-)
 
 
 def _typed(text: str) -> str:
@@ -66,12 +56,12 @@ def _typed(text: str) -> str:
     ],
 )
 def test_quantity_has_two_digits_and_a_prefix(value: float, unit: str, text: str) -> None:
-    assert _typed(quantity(value, unit)) == text
+    assert _typed(t.quantity(value, unit)) == text
 
 
 def test_exact_value_keeps_every_digit() -> None:
-    assert exact(3.0994415283203125e-06, "m").split() == ["3.0994415283203125e-06", "m"]
-    assert exact(0.5, "1") == "0.5"
+    assert t.exact(3.0994415283203125e-06, "m").split() == ["3.0994415283203125e-06", "m"]
+    assert t.exact(0.5, "1") == "0.5"
 
 
 @pytest.mark.parametrize(
@@ -88,28 +78,28 @@ def test_exact_value_keeps_every_digit() -> None:
     ],
 )
 def test_values_of_differences_have_their_unit(value: Value | None, unit: str, text: str) -> None:
-    assert value_text(value, unit) == text
+    assert t.value_text(value, unit) == text
 
 
 def test_text_is_printable_and_a_long_line_is_shortened_in_the_middle() -> None:
-    assert plain("a\x00b\x1bc\x7f") == "a␀b␛c␡"
-    assert plain("gripper\u202egpj") == "gripper\\u202egpj"
-    line = one_line("a" * 9_000 + "\n" + "b" * 1_000, 40)
+    assert t.plain("a\x00b\x1bc\x7f") == "a␀b␛c␡"
+    assert t.plain("gripper\u202egpj") == "gripper\\u202egpj"
+    line = t.one_line("a" * 9_000 + "\n" + "b" * 1_000, 40)
     assert line == "a" * 29 + "…" + "b" * 10
 
 
 @given(st.text(st.characters(), max_size=200))
 def test_plain_text_can_be_encoded_and_has_no_controls(text: str) -> None:
-    shown = plain(text)
+    shown = t.plain(text)
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e]", shown)
     assert shown.encode().decode() == shown
 
 
 @given(st.text(max_size=100))
 def test_markdown_renders_as_the_original_text(text: str) -> None:
-    shown = markdown(text, 1_000)
+    shown = t.markdown(text, 1_000)
     assert not re.search(r"[|`*_<>\[\]]", shown.replace("<!-- -->", ""))
-    assert html.unescape(shown.replace("<!-- -->", "")) == one_line(text, 1_000)
+    assert html.unescape(shown.replace("<!-- -->", "")) == t.one_line(text, 1_000)
 
 
 _STYLE = (resources.files("urdf_usd.reports.html") / "static" / "style.css").read_text("utf-8")
@@ -127,16 +117,16 @@ def _contrast(first: str, second: str) -> float:
     return (lighter + 0.05) / (darker + 0.05)
 
 
-@pytest.mark.parametrize("looks", [GRADES, VERDICTS])
+@pytest.mark.parametrize("looks", [t.GRADES, t.VERDICTS])
 def test_signs_are_distinct(looks: dict[Grade, object]) -> None:
-    signs = [appearance(value).sign for value in looks]
+    signs = [t.appearance(value).sign for value in looks]
     assert len(set(signs)) == len(signs)
     assert all(len(sign) == 1 for sign in signs)
 
 
 @pytest.mark.parametrize("value", [*Grade, *Verdict])
 def test_every_appearance_has_a_style_rule(value: Grade | Verdict) -> None:
-    assert re.search(rf"\.{appearance(value).name}[ ,{{].*--tone", _STYLE)
+    assert re.search(rf"\.{t.appearance(value).name}[ ,{{].*--tone", _STYLE)
 
 
 @pytest.mark.parametrize("theme", [_LIGHT, _DARK], ids=["light", "dark"])

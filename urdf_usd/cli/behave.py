@@ -14,10 +14,10 @@ from rich.text import Text
 from urdf_usd.cli.commands import USD_SUFFIXES, Behave
 from urdf_usd.cli.failures import CommandError, ExitCode
 from urdf_usd.cli.sources import existing_robot, of_robot, parse_robot, with_stated_settings
-from urdf_usd.cli.terminal import print_lines, say, show_diagnostics, shown_status
+from urdf_usd.cli.terminal import mark, print_lines, say, show_diagnostics, shown_status
 from urdf_usd.conformance.behaviour import simulations
 from urdf_usd.conformance.behaviour.simulations import MUJOCO
-from urdf_usd.conformance.engines.protocol import Available, Unavailable, optional_engine
+from urdf_usd.conformance.engines.protocol import Unavailable, optional_engine
 from urdf_usd.conformance.execution.worker import call_on_usd
 from urdf_usd.converter.conversion import convert_parsed
 from urdf_usd.converter.robot.model import BaseOption
@@ -35,17 +35,22 @@ _NOTES = {
     "weak": "gravity exceeds the effort limit",
     "beyond": "passes a limit by more than 0.1 rad or 10 mm",
 }
+# Module, distribution and extra of what simulators need.
+_OPTIONAL = {
+    "PhysX": (("ovphysx", "ovphysx", "physx"),),
+    "Newton": (("newton", "newton", "newton"), ("mujoco_warp", "mujoco-warp", "newton")),
+}
 _UNITS = (("rad", 1.0, "rad"), ("m", 1000.0, "mm"))
 _NAMES = 3
 
 
 def behave(options: Behave) -> ExitCode:
-    chosen = options.simulators or (MUJOCO, "PhysX", "Newton")
-    absent: dict[str, Unavailable] = {
-        name: found
-        for name in ("PhysX", "Newton")
-        if name in chosen and isinstance(found := _availability(name), Unavailable)
-    }
+    chosen: tuple[str, ...] = options.simulators or (MUJOCO, *_OPTIONAL)
+    absent: dict[str, Unavailable] = {}
+    for name in chosen:
+        for needed in _OPTIONAL.get(name, ()):
+            if isinstance(found := optional_engine(*needed), Unavailable):
+                absent.setdefault(name, found)
     if options.simulators and absent:
         name, reason = next(iter(absent.items()))
         raise CommandError(f"{name}: {reason.reason}; {reason.remedy}")
@@ -69,18 +74,9 @@ def behave(options: Behave) -> ExitCode:
     return ExitCode.DONE if all(map(_is_good, rows)) else ExitCode.DOES_NOT_CONFORM
 
 
-def _availability(simulator: str) -> Available | Unavailable:
-    if simulator == "PhysX":
-        return optional_engine("ovphysx", "ovphysx", "physx")
-    found = optional_engine("newton", "newton", "newton")
-    # Its solver.
-    solver = optional_engine("mujoco_warp", "mujoco-warp", "newton")
-    return found if isinstance(found, Unavailable) else solver
-
-
 def _converted(robot: RobotSource, options: Behave, folder: Path) -> Path:
     chosen = of_robot(with_stated_settings(options.conversion), robot)
-    words = []
+    words, hertz = [], options.frequency
     if chosen.base is BaseOption.AUTO:
         chosen = structs.replace(chosen, base=BaseOption.FIXED)
         words.append("a fixed base (--base)")
@@ -90,10 +86,8 @@ def _converted(robot: RobotSource, options: Behave, folder: Path) -> Path:
         show_diagnostics(conversion.diagnostics)
         usd = conversion.root_layer
     else:
-        text = simulations.drives(options.frequency) if options.frequency else None
-        words.append(
-            f"drives of {options.frequency:g} Hz (--frequency, --with)" if text else "no drives"
-        )
+        words.append(f"drives of {hertz:g} Hz (--frequency, --with)" if hertz else "no drives")
+        text = simulations.drives(hertz) if hertz else None
         usd = simulations.convert_for_simulation(parsed, folder / "usd", text, chosen)
     if words:
         say(f"converted with {' and '.join(words)}")
@@ -106,9 +100,10 @@ def _is_good(row: Mapping[str, Any]) -> bool:
 
 def _lines(rows: Sequence[Mapping[str, Any]], absent: Mapping[str, Unavailable]) -> Iterator[Text]:
     for row in rows:
-        mark = ("\u2713", "green") if _is_good(row) else ("\u2717", "red")
         seconds = f"  ({row['seconds']:.1f} s)" if row["seconds"] else ""
-        yield Text.assemble(mark, f" {row['simulator']:7} {'; '.join(_words(row))}{seconds}")
+        yield Text.assemble(
+            mark(_is_good(row)), f" {row['simulator']:7} {'; '.join(_words(row))}{seconds}"
+        )
     for name, found in absent.items():
         yield Text.assemble(("-", "yellow"), f" {name:7} {found.reason}; {found.remedy}")
     if rows and not any(row.get("driven") for row in rows):

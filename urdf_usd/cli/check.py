@@ -8,23 +8,16 @@ import webbrowser
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 from msgspec import structs
 from rich.text import Text
 
+from urdf_usd.cli import failures as f
 from urdf_usd.cli.commands import Certify, Check, Compare, View
-from urdf_usd.cli.failures import (
-    PAGE,
-    RECORD,
-    CommandError,
-    ExitCode,
-    require_outputs,
-    write_output,
-)
 from urdf_usd.cli.sources import existing_robot, of_robot, settings_file, with_stated_settings
-from urdf_usd.cli.terminal import print_lines, print_view, say, show_diagnostics, shown_status
+from urdf_usd.cli.terminal import mark, print_lines, print_view, say, show_diagnostics, shown_status
 from urdf_usd.conformance import certificate as certificates
 from urdf_usd.conformance.execution.record import summary_of
 from urdf_usd.conformance.execution.run import check as check_usd
@@ -45,9 +38,6 @@ from urdf_usd.reports.run_report import robot_badge
 from urdf_usd.reports.summary import Figures
 from urdf_usd.reports.terminal import terminal_selections, terminal_summary
 
-if TYPE_CHECKING:
-    from urdf_usd.converter import Conversion
-
 # Functions of workers, by name: what these import, this process does not need.
 _CONVERT = "urdf_usd.converter.conversion:convert"
 _HASH = "urdf_usd.conformance.certified_layer:asset_hashes"
@@ -59,7 +49,7 @@ _SHOWN = frozenset(
 )
 
 
-def check(options: Check) -> ExitCode:
+def check(options: Check) -> f.ExitCode:
     source = existing_robot(options.urdf)
     usd, common = options.usd, of_robot(options.comparison, source)
     if options.certificate:
@@ -67,29 +57,19 @@ def check(options: Check) -> ExitCode:
     with shown_status("Comparing USD with URDF ..."):
         several = options.all_variants
         selections, skipped = variant_combinations(usd, common) if several else ((common,), ())
-        numbers = range(1, len(selections) + 1) if several else (0,)
         files = [
             (_numbered(options.json_file, number), _numbered(options.html_file, number))
-            for number in numbers
+            for number in (range(1, len(selections) + 1) if several else (0,))
         ]
-        require_outputs(
-            [one for json, html in files for one in ((json, RECORD), (html, PAGE))],
-            (source.path, usd, settings_file(common)),
-        )
+        outputs = [one for json, html in files for one in ((json, f.RECORD), (html, f.PAGE))]
+        f.require_outputs(outputs, (source.path, usd, settings_file(common)))
         records = []
-        for selection, (json_file, html_file) in zip(selections, files, strict=True):
+        for selection, own in zip(selections, files, strict=True):
             stated = structs.replace(options.comparison, variants=selection.variants)
             words = ("check", options.urdf, str(usd), *command_words(stated))
-            examine = partial(_check_usd, source, usd, selection)
-            records.append(_written(examine, json_file, html_file, words))
-    show_diagnostics(
-        dict.fromkeys(
-            Diagnostic(one.rule, one.message)
-            for record in records
-            for one in record.diagnostics
-            if one.rule in _SHOWN
-        )
-    )
+            records.append(_written(partial(_check_usd, source, usd, selection), *own, words))
+    found = [one for record in records for one in record.diagnostics if one.rule in _SHOWN]
+    show_diagnostics(dict.fromkeys(Diagnostic(one.rule, one.message) for one in found))
     if several:
         left_out = [(str(choice), f"no {kind}") for choice, kind in skipped]
         print_view(terminal_selections(records, left_out))
@@ -101,28 +81,19 @@ def check(options: Check) -> ExitCode:
     _print_page(files[0][1], last, f" {hint}")
     # That of the most severe verdict among those that fail.
     codes = [(_exit_code(one, options.fail_on), one.verdict.severity) for one in records]
-    return max(codes, key=lambda one: (one[0] is not ExitCode.DONE, one[1], one[0]))[0]
+    return max(codes, key=lambda one: (one[0] is not f.ExitCode.DONE, one[1], one[0]))[0]
 
 
 def _print_page(file: Path | None, more: str = "", hint: str = "") -> None:
-    shown = f"Page: {file}{more}" if file else f"Use --html FILE for a report{hint}."
-    click.echo(f"\n{shown}")
+    click.echo(f"\nPage: {file}{more}" if file else f"\nUse --html FILE for a report{hint}.")
 
 
-def compare(options: Compare) -> ExitCode:
+def compare(options: Compare) -> f.ExitCode:
     first, second = existing_robot(options.first), existing_robot(options.second)
-    outputs = [(options.json_file, RECORD), (options.html_file, PAGE)]
-    require_outputs(outputs, (first.path, second.path))
-
-    examine = partial(
-        compare_descriptions,
-        first,
-        second,
-        options.mapped,
-        sources=options.sources,
-        engines=options.engines,
-        limits=options.limits,
-    )
+    outputs = [(options.json_file, f.RECORD), (options.html_file, f.PAGE)]
+    f.require_outputs(outputs, (first.path, second.path))
+    asked = {name: getattr(options, name) for name in ("sources", "engines", "limits")}
+    examine = partial(compare_descriptions, first, second, options.mapped, **asked)
     pairs = (word for pair in options.mapped for word in ("--map", "=".join(pair)))
     words = ("compare", options.first, options.second, *pairs)
     with shown_status("Comparing descriptions ..."):
@@ -132,10 +103,10 @@ def compare(options: Compare) -> ExitCode:
     return _exit_code(record, options.fail_on)
 
 
-def certify(options: Certify) -> ExitCode:
+def certify(options: Certify) -> f.ExitCode:
     source, usd = existing_robot(options.urdf), options.usd
     badge = usd.with_name("conformance.svg")
-    require_outputs([(badge, b"<svg")], (source.path, usd))
+    f.require_outputs([(badge, b"<svg")], (source.path, usd))
     comparison = of_robot(options.comparison, source)
     with shown_status("Comparing USD with URDF ..."):
         # Before the comparison: a file that changes meanwhile makes the certificate invalid.
@@ -149,41 +120,39 @@ def certify(options: Certify) -> ExitCode:
     with temporary_folder() as work:
         layer = work / usd.name
         call_on_usd(_WRITE, usd, certificate, str(layer), limits=comparison.limits)
-        write_output(usd, layer.read_bytes())
-    write_output(badge, robot_badge(record).encode())
+        f.write_output(usd, layer.read_bytes())
+    f.write_output(badge, robot_badge(record).encode())
     click.echo(f"\nCertified: {usd}, {badge}")
-    return ExitCode.DONE
+    return f.ExitCode.DONE
 
 
-def _verify(source: RobotSource, usd: Path, comparison: CheckOptions) -> ExitCode:
-    """Compare URDF and USD with the certificate in the USD."""
-    certificate: certificates.Certificate | None = call_on_usd(_READ, usd, limits=comparison.limits)
+def _verify(source: RobotSource, usd: Path, comparison: CheckOptions) -> f.ExitCode:
+    certificate: Any = call_on_usd(_READ, usd, limits=comparison.limits)
     if certificate is None:
-        raise CommandError(f"{usd} has no certificate; urdf-usd certify writes one")
+        raise f.CommandError(f"{usd} has no certificate; urdf-usd certify writes one")
     changed = certificates.changes(certificate, *_hashes(source, usd, comparison))
     engines = ", ".join(f"{name} {version}" for name, version in certificate.engines.items())
-    mark = ("\u2717", "red") if changed else ("\u2713", "green")
-    state = "no longer valid" if changed else "valid"
     line = (
-        f" certificate {state}: {certificate.verdict}, {certificate.values} values compared by "
-        f"{certificate.tool} with {engines}"
+        f" certificate {'no longer valid' if changed else 'valid'}: {certificate.verdict}, "
+        f"{certificate.values} values compared by {certificate.tool} with {engines}"
     )
-    print_lines([Text.assemble(mark, line), *(f"  {text}" for text in changed)])
-    return ExitCode.DOES_NOT_CONFORM if changed else ExitCode.DONE
+    print_lines([Text.assemble(mark(not changed), line), *(f"  {text}" for text in changed)])
+    return f.ExitCode.DOES_NOT_CONFORM if changed else f.ExitCode.DONE
 
 
 def _hashes(
     source: RobotSource, usd: Path, options: CheckOptions
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the hashes of the files of the robot, and of those of the asset."""
-    asset: dict[str, str] = call_on_usd(_HASH, usd, limits=options.limits)
-    return certificates.robot_hashes(source.path, options), asset
+    robot = certificates.robot_hashes(source.path, options)
+    return robot, call_on_usd(_HASH, usd, limits=options.limits)
 
 
 def view(options: View) -> None:
     source = existing_robot(options.source)
     choices = of_robot(options.conversion, source)
-    require_outputs([(options.html_file, PAGE)], (source.path, options.usd, settings_file(choices)))
+    f.require_outputs(
+        [(options.html_file, f.PAGE)], (source.path, options.usd, settings_file(choices))
+    )
     comparison = CheckOptions(
         **{name: getattr(choices, name) for name in ("base", *Sources.__struct_fields__)},
         # The page shows what these two read.
@@ -195,17 +164,17 @@ def view(options: View) -> None:
         usd, scene = options.usd, folder / "scene.gz"
         if usd is None:
             target, chosen = folder / "asset", with_stated_settings(choices)
-            converted: Conversion = call_on_usd(
+            converted: Any = call_on_usd(
                 _CONVERT, source.path, target, chosen, limits=options.limits
             )
             show_diagnostics(converted.diagnostics)
             usd = converted.root_layer
         record = _check_usd(source, usd, comparison, scene=scene)
         if not scene.exists():
-            raise CommandError(f"nothing can be drawn: {record.reason}")
+            raise f.CommandError(f"nothing can be drawn: {record.reason}")
         page = render_view(record, scene.read_bytes())
     if options.html_file is not None:
-        write_output(options.html_file, page.encode())
+        f.write_output(options.html_file, page.encode())
         click.echo(options.html_file)
         return
     with tempfile.NamedTemporaryFile(
@@ -237,11 +206,11 @@ def _written(
         scene = work / "scene.gz"
         record = examine(scene=scene if html_file else None)
         if json_file:
-            write_output(json_file, record_json(record))
+            f.write_output(json_file, record_json(record))
         if html_file:
             drawn = scene.read_bytes() if scene.exists() else None
             command = shlex.join(("urdf-usd", *words, "--html", "robot.html"))
-            write_output(html_file, render_robot(record, drawn, command).encode())
+            f.write_output(html_file, render_robot(record, drawn, command).encode())
     return record
 
 
@@ -253,12 +222,12 @@ def _print_result(
     print_view(terminal_summary(Figures.of(summary, [record])))
 
 
-def _exit_code(record: RobotRecord, fail_on: FailOn) -> ExitCode:
+def _exit_code(record: RobotRecord, fail_on: FailOn) -> f.ExitCode:
     if not failures((record,), fail_on=fail_on, strict=True, unreadable=True):
-        return ExitCode.DONE
+        return f.ExitCode.DONE
     # Otherwise, the URDF or the USD could not be read.
     was_read = record.checks or record.verdict is Verdict.FAILS
-    return ExitCode.DOES_NOT_CONFORM if was_read else ExitCode.NOT_DONE
+    return f.ExitCode.DOES_NOT_CONFORM if was_read else f.ExitCode.NOT_DONE
 
 
 def _numbered(file: Path | None, number: int) -> Path | None:

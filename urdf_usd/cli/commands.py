@@ -12,19 +12,8 @@ from msgspec import Meta, Struct
 
 from urdf_usd.cli.failures import CommandError
 from urdf_usd.cli.parameters import Argument, Command, path_type, refuse
+from urdf_usd.conformance import options as o
 from urdf_usd.conformance.gate import FailOn
-from urdf_usd.conformance.options import (
-    DEFAULT_LIMITS,
-    CheckOptions,
-    Engines,
-    Jobs,
-    Limits,
-    RunOptions,
-    StrictFiles,
-    Variants,
-    require_distinct,
-    variants_option,
-)
 from urdf_usd.converter.diagnostics import Severity
 from urdf_usd.converter.options import ConvertOptions, Option, Sources, VariantChoice, parse_pair
 from urdf_usd.corpus import Selection
@@ -55,13 +44,11 @@ Mirror: TypeAlias = Annotated[
 
 
 class UsdOptions(Struct, frozen=True, kw_only=True):
-    """How a USD is read."""
-
-    variants: Variants = ()
-    strict: StrictFiles = False
+    variants: o.Variants = ()
+    strict: o.StrictFiles = False
 
     def __post_init__(self) -> None:
-        require_distinct(self.variants)
+        o.require_distinct(self.variants)
 
 
 class Behave(Struct, frozen=True, kw_only=True):
@@ -92,7 +79,7 @@ class Behave(Struct, frozen=True, kw_only=True):
     ] = 5.0
     output_format: Format = "text"
     conversion: ConvertOptions
-    limits: Limits = DEFAULT_LIMITS
+    limits: o.Limits = o.DEFAULT_LIMITS
 
 
 class Certify(Struct, frozen=True, kw_only=True):
@@ -110,7 +97,7 @@ class Certify(Struct, frozen=True, kw_only=True):
 
     urdf: Urdf
     usd: Usd
-    comparison: CheckOptions
+    comparison: o.CheckOptions
     fail_on: FailOnOption = FailOn.FAILS
 
 
@@ -137,7 +124,7 @@ class Check(Struct, frozen=True, kw_only=True):
         "Only verify the certificate that `urdf-usd certify` wrote: that URDF and USD are those "
         "that were compared. No engine is used.",
     ] = False
-    comparison: CheckOptions
+    comparison: o.CheckOptions
     all_variants: Annotated[
         bool,
         "Check every combination of variants of the robot, at most 64; those of --variant "
@@ -173,8 +160,8 @@ class Compare(Struct, frozen=True, kw_only=True):
         ),
     ] = ()
     sources: Sources = Sources()
-    engines: Engines = ()
-    limits: Limits = DEFAULT_LIMITS
+    engines: o.Engines = ()
+    limits: o.Limits = o.DEFAULT_LIMITS
     fail_on: FailOnOption = FailOn.FAILS
     json_file: JsonFile = None
     html_file: HtmlFile = None
@@ -210,8 +197,10 @@ class Convert(Struct, frozen=True, kw_only=True):
         bool, "Add a physics scene with gravity, to simulate the asset on its own."
     ] = False
     strict: Annotated[bool, "Treat warnings as errors."] = False
-    jobs: Annotated[Jobs, "Number of robots converted in parallel.  [default: one per CPU]"] = None
-    limits: Limits = DEFAULT_LIMITS
+    jobs: Annotated[o.Jobs, "Number of robots converted in parallel.  [default: one per CPU]"] = (
+        None
+    )
+    limits: o.Limits = o.DEFAULT_LIMITS
 
     def __post_init__(self) -> None:
         if not self.sources:
@@ -367,7 +356,7 @@ class Export(Struct, frozen=True, kw_only=True):
         "an MJCF file next to the URDF that closes the loops.",
     ] = False
     reading: UsdOptions
-    limits: Limits = DEFAULT_LIMITS
+    limits: o.Limits = o.DEFAULT_LIMITS
 
 
 class Init(Struct, frozen=True, kw_only=True):
@@ -419,10 +408,10 @@ class Inspect(Struct, frozen=True, kw_only=True):
     numpy_file: Annotated[
         Path | None, "--numpy: With --joints: write the index maps here, as arrays of an .npz file."
     ] = None
-    engines: Engines = ()
+    engines: o.Engines = ()
     sources: Sources
     reading: UsdOptions
-    limits: Limits = DEFAULT_LIMITS
+    limits: o.Limits = o.DEFAULT_LIMITS
 
     def __post_init__(self) -> None:
         alone = not self.joints
@@ -511,18 +500,16 @@ class Reduce(Struct, frozen=True, kw_only=True):
         "--converter NAME[=HOW]: Converter to test, as for urdf-usd run.  [default: urdf-usd]",
     ] = None
     conversion: ConvertOptions
-    engines: Engines = ()
+    engines: o.Engines = ()
     jobs: Annotated[
-        Jobs,
+        o.Jobs,
         "Number of URDFs that are examined in parallel; the result does not depend on it.  "
         "[default: one per CPU]",
     ] = None
-    limits: Limits = DEFAULT_LIMITS
+    limits: o.Limits = o.DEFAULT_LIMITS
 
 
 class Converters(Struct, frozen=True, kw_only=True):
-    """The converters under test."""
-
     texts: Annotated[
         _Texts,
         "--converter NAME[=HOW]: Converter to test; repeat to compare several. HOW is a command "
@@ -546,8 +533,6 @@ class Converters(Struct, frozen=True, kw_only=True):
 
 
 class Gate(Struct, frozen=True, kw_only=True):
-    """What makes a run fail."""
-
     fail_on: FailOnOption = FailOn.FAILS
     strict: Annotated[bool, "Fail also on robots that cannot be read or fetched."] = False
     baseline: Annotated[
@@ -612,7 +597,7 @@ class Run(Struct, frozen=True, kw_only=True):
     label: Annotated[
         str | None, "Name of this run in the history, such as a commit.  [default: its number]"
     ] = None
-    settings: RunOptions
+    settings: o.RunOptions
     selection: Selection
     mirror: Mirror = None
     converters: Converters
@@ -641,13 +626,13 @@ class View(Struct, frozen=True, kw_only=True):
     conversion: ConvertOptions
     variants: Annotated[
         tuple[VariantChoice, ...],
-        variants_option("of the prim with path PRIM, as for urdf-usd check."),
+        o.variants_option("of the prim with path PRIM, as for urdf-usd check."),
     ] = ()
     html_file: Annotated[Path | None, "--html: Write the page here, and open no browser."] = None
-    limits: Limits = DEFAULT_LIMITS
+    limits: o.Limits = o.DEFAULT_LIMITS
 
     def __post_init__(self) -> None:
-        require_distinct(self.variants)
+        o.require_distinct(self.variants)
 
 
 CORPUS_HELP = "List robots, and show where they come from."

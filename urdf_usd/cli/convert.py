@@ -16,17 +16,11 @@ import click
 from lxml import etree
 from msgspec import structs
 
+from urdf_usd.cli import sources as s
 from urdf_usd.cli.commands import Convert, Expand, Export, Init
 from urdf_usd.cli.failures import CommandError, ExitCode, refused_warnings
 from urdf_usd.cli.parameters import is_given
-from urdf_usd.cli.sources import (
-    existing_robot,
-    is_only_part,
-    of_robot,
-    parse_robot,
-    with_stated_settings,
-)
-from urdf_usd.cli.terminal import say, show_diagnostics, shown_status
+from urdf_usd.cli.terminal import counted, say, show_diagnostics, shown_status
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.worker import Workers, call_on_usd, processors
 from urdf_usd.converter.conversion import Conversion, convert_parsed
@@ -56,8 +50,10 @@ _Order: TypeAlias = tuple[RobotSource, Path, ConvertOptions]
 def convert(options: Convert) -> ExitCode:
     if len(options.sources) > 1 or parse_reference(options.sources[0]).whole:
         return _convert_several(options)
-    robot = existing_robot(options.sources[0])
-    chosen = _completed(with_stated_settings(of_robot(options.conversion, robot)), robot, options)
+    robot = s.existing_robot(options.sources[0])
+    chosen = _completed(
+        s.with_stated_settings(s.of_robot(options.conversion, robot)), robot, options
+    )
     if is_given("--timeout") or is_given("--memory"):
         (outcome,) = _in_workers([(robot, options.directory, chosen)], options, 1)
         if isinstance(outcome, ConversionError):
@@ -66,29 +62,27 @@ def convert(options: Convert) -> ExitCode:
             raise CommandError(outcome)
     else:
         with shown_status("") as status:
-            outcome = convert_robot(
-                robot.path,
-                options.directory,
-                chosen,
-                progress=lambda mesh, *counts: status.show(
-                    "decomposing {!a}, {} of {}".format(mesh, *counts)
-                ),
-            )
+
+            def show(mesh: str, number: int, total: int) -> None:
+                status.show(f"decomposing {mesh!a}, {number} of {total}")
+
+            outcome = convert_robot(robot.path, options.directory, chosen, progress=show)
     _show_conversion(outcome, chosen.base)
     return ExitCode.DONE
 
 
 def _completed(chosen: ConvertOptions, robot: RobotSource, options: Convert) -> ConvertOptions:
     """Add metadata that is known of a robot, and the options of this command alone."""
-    profile, known = chosen.profile.value, {}
-    if profile in {"simready", "isaac"}:
-        known["asset_license"] = robot.origin.license
-    if profile == "simready":
-        known["author"] = robot.origin.maker
+    origin, profile = robot.origin, chosen.profile.value
+    known = (
+        ("asset_license", origin.license, {"simready", "isaac"}),
+        ("author", origin.maker, {"simready"}),
+    )
+    stated = ((name, text) for name, text, having in known if text and profile in having)
     return structs.replace(
         chosen,
         # The last entry of a name counts: the user's.
-        metadata=(*((name, text) for name, text in known.items() if text), *chosen.metadata),
+        metadata=(*stated, *chosen.metadata),
         strict=options.strict,
         root=options.root,
         scene=options.scene,
@@ -109,7 +103,6 @@ def _show_conversion(conversion: Conversion, requested: BaseOption, prefix: str 
 def _in_workers(
     orders: Sequence[_Order], options: Convert, jobs: int | None
 ) -> Iterator[Conversion | ConversionError | str]:
-    """Convert in worker processes; yield conversions, errors and reasons of crashes."""
     files = [(robot.path, folder, chosen) for robot, folder, chosen in orders]
     done: dict[int, Conversion | ConversionError | Crashed] = {}
     # It ends the workers before their block does.
@@ -128,10 +121,9 @@ def _in_workers(
 
 
 def _convert_several(options: Convert) -> ExitCode:
-    """Convert robots into folders named after their ids."""
     with shown_status("Looking for robots ...") as status:
         found = resolve_corpora(options.sources, status.say)
-        settings = with_stated_settings(options.conversion)
+        settings = s.with_stated_settings(options.conversion)
         orders: list[_Order] = []
         for robot in found:
             if not isinstance(robot, RobotSource):
@@ -149,21 +141,20 @@ def _convert_several(options: Convert) -> ExitCode:
                 _show_conversion(outcome, settings.base, f"{robot.reference}: ")
             elif isinstance(outcome, str):
                 say(f"error: {robot.reference}: {outcome}")
-            elif is_only_part(robot, [one.rule for one in outcome.diagnostics]):
+            elif s.is_only_part(robot, [one.rule for one in outcome.diagnostics]):
                 total -= 1
             else:
                 show_diagnostics(outcome.diagnostics)
                 reason = refused_warnings(outcome)
-                text = f"not converted: {reason}" if reason else "not converted"
-                say(f"error: {robot.reference}: {text}")
+                say(f"error: {robot.reference}: not converted{reason and f': {reason}'}")
             status.show(f"{converted} of {total} robots are converted")
     say(f"{converted} of {total} robots are converted")
     return ExitCode.DONE if converted == total else ExitCode.NOT_DONE
 
 
 def init(options: Init) -> None:
-    robot = existing_robot(options.source)
-    parsed = parse_robot(robot, of_robot(options.sources, robot))
+    robot = s.existing_robot(options.source)
+    parsed = s.parse_robot(robot, s.of_robot(options.sources, robot))
     target = options.file or Path(f"{robot.path.name.partition('.')[0]}.toml")
     if target.exists():
         raise CommandError(f"{target} exists and is not overwritten")
@@ -182,13 +173,8 @@ def export(options: Export) -> None:
     # The harness, which the other commands do not need.
     from urdf_usd.conformance.export.files import prepare_export, write_export
 
-    prepare = partial(
-        prepare_export,
-        root=options.root,
-        loops=options.loops,
-        variants=options.reading.variants,
-        strict=options.reading.strict,
-    )
+    reading = structs.asdict(options.reading)
+    prepare = partial(prepare_export, root=options.root, loops=options.loops, **reading)
     prepared = call_on_usd(prepare, options.usd, options.urdf, limits=options.limits)
     written = write_export(prepared, force=options.force)
     show_diagnostics(written.diagnostics)
@@ -196,7 +182,7 @@ def export(options: Export) -> None:
 
 
 def expand(options: Expand) -> None:
-    robot = existing_robot(options.source)
+    robot = s.existing_robot(options.source)
     if options.vendor:
         _vendor(robot, options, options.vendor)
         return
@@ -206,13 +192,9 @@ def expand(options: Expand) -> None:
 
 
 def _expanded(robot: RobotSource, options: Expand) -> str:
-    sources = of_robot(options.sources, robot)
-    expansion = expand_xacro(
-        str(robot.path),
-        dict(sources.packages),
-        dict(sources.arguments),
-        environment=sources.environment,
-    )
+    own = s.of_robot(options.sources, robot)
+    packages, arguments = dict(own.packages), dict(own.arguments)
+    expansion = expand_xacro(str(robot.path), packages, arguments, environment=own.environment)
     show_diagnostics(expansion.diagnostics)
     return expansion.text
 
@@ -227,7 +209,7 @@ def _vendor(robot: RobotSource, options: Expand, out: Path) -> None:
     except etree.XMLSyntaxError as error:
         raise CommandError(f"{robot.path}: {error.msg}; correct the XML first") from error
     renamed = _rename_joints(root, options.renamed)
-    packages = dict(of_robot(options.sources, robot).packages)
+    packages = dict(s.of_robot(options.sources, robot).packages)
     files = _name_copies(root, FileResolver(robot.path, packages, os.environ))
     license_file = _license_file(robot.path)
     root.addprevious(etree.Comment(_header(robot, options, renamed).replace("--", "- -")))
@@ -244,8 +226,7 @@ def _vendor(robot: RobotSource, options: Expand, out: Path) -> None:
             shutil.copyfile(license_file, folder / "LICENSE")
         # Replaces an empty folder.
         folder.rename(out)
-    plural = "" if len(files) == 1 else "s"
-    say(f"copied {len(files)} file{plural}; licence: {robot.origin.license or 'unknown'}")
+    say(f"copied {counted(len(files), 'file')}; licence: {robot.origin.license or 'unknown'}")
     click.echo(out / f"{name}.urdf")
 
 
@@ -296,7 +277,7 @@ def _name_copies(root: etree._Element, resolver: FileResolver) -> dict[Path, Pat
 
 def _header(robot: RobotSource, options: Expand, renamed: Mapping[str, str]) -> str:
     origin = robot.origin
-    arguments = dict(of_robot(options.sources, robot).arguments)
+    arguments = dict(s.of_robot(options.sources, robot).arguments)
     lines = {
         "Written by": f"{DISTRIBUTION} {metadata.version(DISTRIBUTION)}; change the source instead",
         "Source": robot.reference,
@@ -311,7 +292,6 @@ def _header(robot: RobotSource, options: Expand, renamed: Mapping[str, str]) -> 
 
 
 def _license_file(urdf: Path) -> Path | None:
-    """Return the licence beside the robot or above it, at most up to its package."""
     for folder in urdf.resolve().parents:
         for pattern in _LICENSES:
             if files := sorted(file for file in folder.glob(pattern) if file.is_file()):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -13,11 +12,12 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from urdf_usd import corpus as c
 from urdf_usd.cli.commands import CorpusList, CorpusShow, Doctor
 from urdf_usd.cli.failures import CommandError
 from urdf_usd.cli.main import main
 from urdf_usd.cli.parameters import defaults_schema
-from urdf_usd.cli.sources import existing_robot
+from urdf_usd.cli.sources import existing_robot, parse_robot
 from urdf_usd.cli.terminal import print_lines, say, shown_status, stdout
 from urdf_usd.conformance.descriptions import mjcf_inputs
 from urdf_usd.conformance.engines.mjcf import kept_robot
@@ -25,52 +25,39 @@ from urdf_usd.conformance.engines.protocol import Available, Crashed, Unsupporte
 from urdf_usd.conformance.execution.job import list_engines
 from urdf_usd.conformance.execution.worker import Workers
 from urdf_usd.conformance.observation.robot import VELOCITIES
-from urdf_usd.converter import ConversionError, Parsed, Severity, read_urdf
+from urdf_usd.converter import ConversionError, Severity
 from urdf_usd.converter.file_content import InputFile
 from urdf_usd.converter.inputs import input_files
 from urdf_usd.converter.inspection import freedom
+from urdf_usd.converter.options import Sources
 from urdf_usd.converter.simulation.settings import schema as description_schema
-from urdf_usd.corpus import (
-    WHOLE_CORPORA,
-    Candidate,
-    Download,
-    RobotSource,
-    UnavailableError,
-    UnavailableSource,
-    candidate,
-    list_corpora,
-    robot_names,
-)
 from urdf_usd.corpus.files import Format, robot_format
 from urdf_usd.reports.records.environment import environment
 from urdf_usd.reports.records.schema import schema_text
 from urdf_usd.reports.text import plain
+from urdf_usd.robots import with_reference
 
 UNKNOWN = "unknown"
 COLUMNS = ("reference", "maker", "dof", "license", "commit", "cached", "tags", "source", "note")
 
 
 def list_robots(options: CorpusList) -> None:
-    robots = list_corpora(
-        options.corpus or tuple(map(str, WHOLE_CORPORA)),
-        say,
-        selection=options.selection,
-        mirror=options.mirror,
-    )
+    texts = options.corpus or tuple(map(str, c.WHOLE_CORPORA))
+    robots = c.list_corpora(texts, say, selection=options.selection, mirror=options.mirror)
     rows = [_row(robot) for robot in robots]
     for robot in robots:
         # A source that is not installed has no robots to list.
-        if isinstance(robot, UnavailableSource) and ":" not in robot.reference:
+        if isinstance(robot, c.UnavailableSource) and ":" not in robot.reference:
             say(f"{robot.reference}: {robot.reason}")
-    texts = [dict(zip(COLUMNS, map(_cell, row.values()), strict=True)) for row in rows]
+    cells = [dict(zip(COLUMNS, map(_cell, row.values()), strict=True)) for row in rows]
     match options.output_format or ("table" if stdout().is_terminal else "tsv"):
         case "json":
             click.echo(json.dumps(rows, indent=1))
         case "tsv":
-            for cells in (COLUMNS, *(row.values() for row in texts)):
-                click.echo("\t".join(cells))
+            for line in (COLUMNS, *(row.values() for row in cells)):
+                click.echo("\t".join(line))
         case "table":
-            _print_table(texts)
+            _print_table(cells)
 
 
 def _print_table(rows: list[dict[str, str]]) -> None:
@@ -87,8 +74,8 @@ def _print_table(rows: list[dict[str, str]]) -> None:
 
 
 def show_robot(options: CorpusShow) -> None:
-    robot = candidate(options.reference, mirror=options.mirror)
-    if isinstance(robot, Download):
+    robot = c.candidate(options.reference, mirror=options.mirror)
+    if isinstance(robot, c.Download):
         say(f"{options.reference} is not downloaded; commands that read it download it")
     else:
         robot = existing_robot(options.reference, mirror=options.mirror)
@@ -102,10 +89,10 @@ def show_robot(options: CorpusShow) -> None:
         print_lines(_fact_lines(facts))
 
 
-def _row(robot: Candidate) -> dict[str, object]:
+def _row(robot: c.Candidate) -> dict[str, object]:
     """Return what is known of a robot; its URDF is read if it is available locally."""
     freedoms, note = None, None
-    if isinstance(robot, RobotSource):
+    if isinstance(robot, c.RobotSource):
         try:
             freedoms = _content(robot)["degrees_of_freedom"]
         except UnsupportedError as error:
@@ -113,7 +100,7 @@ def _row(robot: Candidate) -> dict[str, object]:
         except ConversionError as error:
             errors = [one for one in error.diagnostics if one.severity is Severity.ERROR]
             note = (errors or list(error.diagnostics))[0].message
-    elif not isinstance(robot, Download):
+    elif not isinstance(robot, c.Download):
         note = robot.reason
     origin = robot.origin
     return {
@@ -122,7 +109,7 @@ def _row(robot: Candidate) -> dict[str, object]:
         "degrees_of_freedom": freedoms,
         "license": origin.license or UNKNOWN,
         "commit": origin.commit,
-        "cached": isinstance(robot, RobotSource),
+        "cached": isinstance(robot, c.RobotSource),
         "tags": origin.tags,
         "source": origin.distribution or robot.reference.partition(":")[0],
         "note": note,
@@ -137,55 +124,44 @@ def _cell(value: object) -> str:
     return "" if value is None else " ".join(plain(str(value)).split())
 
 
-def _facts(robot: RobotSource | Download) -> dict[str, object]:
+def _facts(robot: c.RobotSource | c.Download) -> dict[str, object]:
     """Return the details of a robot for JSON; those of its catalogue if it is not downloaded."""
-    origin = robot.origin
-    known: dict[str, object] = {
-        "robot": origin.robot,
-        "maker": origin.maker,
-        "tags": list(origin.tags),
-        "license": origin.license or UNKNOWN,
-        "repository": origin.repository,
-        "commit": origin.commit,
-        "distribution": origin.distribution,
-    }
+    fields = ("robot", "maker", "tags", "license", "repository", "commit", "distribution")
+    known: dict[str, Any] = {name: getattr(robot.origin, name) for name in fields}
+    known |= {"tags": list(known["tags"]), "license": known["license"] or UNKNOWN}
     named = {"reference": robot.reference, "id": robot.id}
-    if isinstance(robot, Download):
+    if isinstance(robot, c.Download):
         return {**named, **known, "downloaded": False}
-    content = _content(robot)
+    content, columns = _content(robot), ("sha256", "size", "path")
     return {
         **named,
         "name": content.pop("name"),
         "path": str(robot.path.absolute()),
         **known,
         "arguments": dict(robot.arguments),
-        "packages": {name: str(Path(path)) for name, path in robot.packages},
+        "packages": {name: str(path) for name, path in robot.packages},
         **content,
         "downloaded": True,
-        "files": [
-            {name: getattr(file, name) for name in ("sha256", "size", "path")}
-            for file in _files(robot)
-        ],
+        "files": [{name: getattr(file, name) for name in columns} for file in _files(robot)],
     }
 
 
-def _content(robot: RobotSource) -> dict[str, object]:
-    """Return name, and numbers of links, joints and degrees of freedom."""
+def _content(robot: c.RobotSource) -> dict[str, object]:
     if robot_format(robot.path) is Format.MJCF:
         mjcf = kept_robot(str(robot.path)).structure
         name, links, joints = mjcf.robot, len(mjcf.links), len(mjcf.joints)
         moves = [VELOCITIES[joint.type] for joint in mjcf.joints if joint.mimic is None]
     else:
-        urdf = _parse(robot).robot
+        urdf = parse_robot(robot, with_reference(Sources(), robot)).robot
         name, links, joints = urdf.name, len(urdf.links), len(urdf.joints)
         moves = [freedom(joint.kind) for joint in urdf.joints if joint.mimic is None]
     return {"name": name, "links": links, "joints": joints, "degrees_of_freedom": sum(moves)}
 
 
-def _files(robot: RobotSource) -> Sequence[InputFile]:
+def _files(robot: c.RobotSource) -> Sequence[InputFile]:
     if robot_format(robot.path) is Format.MJCF:
         return mjcf_inputs(robot.path)
-    parsed = _parse(robot)
+    parsed = parse_robot(robot, with_reference(Sources(), robot))
     expansion = parsed.markup.expansion
     names = [str(robot.path), *(expansion.files if expansion else ())]
     return input_files(names, parsed.robot)
@@ -211,11 +187,6 @@ def _fact_lines(facts: Mapping[str, Any]) -> Iterator[str]:
                 yield f"{label:{width}} {plain(str(value))}"
 
 
-def _parse(robot: RobotSource) -> Parsed:
-    packages = {name: str(folder) for name, folder in robot.packages}
-    return read_urdf(robot.path, packages=packages, arguments=dict(robot.arguments))
-
-
 def doctor(options: Doctor) -> None:
     if options.schema in ("description", "defaults"):
         described = options.schema == "description"
@@ -237,8 +208,8 @@ def doctor(options: Doctor) -> None:
         lines = [Text(title, style="bold")]
         # Lines rather than a table, so that commands can be copied in one piece.
         for available, name, detail in found:
-            mark = ("✓", "green") if available else ("✗", "yellow")
-            lines.append(Text.assemble("  ", mark, f"  {name:{width}}  {detail}"))
+            sign = ("✓", "green") if available else ("✗", "yellow")
+            lines.append(Text.assemble("  ", sign, f"  {name:{width}}  {detail}"))
         print_lines(lines)
 
 
@@ -258,8 +229,8 @@ def _engines() -> Iterator[tuple[bool, str, str]]:
 
 
 def _corpora() -> Iterator[tuple[bool, str, str]]:
-    for scheme in WHOLE_CORPORA:
+    for scheme in c.WHOLE_CORPORA:
         try:
-            yield True, scheme, f"{len(robot_names(scheme))} robots"
-        except UnavailableError as error:
+            yield True, scheme, f"{len(c.robot_names(scheme))} robots"
+        except c.UnavailableError as error:
             yield False, scheme, str(error)

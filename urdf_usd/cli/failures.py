@@ -31,8 +31,6 @@ from urdf_usd.reports.records.results import write_atomically
 
 
 class ExitCode(IntEnum):
-    """Exit status of a command."""
-
     DONE = 0
     DOES_NOT_CONFORM = 1
     NOT_DONE = 2
@@ -119,9 +117,8 @@ def refused_warnings(error: ConversionError) -> str:
     severities = [one.severity.value for one in error.diagnostics]
     if "error" in severities:
         return ""
-    count = len(severities)
-    plural = "s" if count > 1 else ""
-    return f"--strict treats {count} warning{plural} as error{plural}"
+    plural = "s" if len(severities) > 1 else ""
+    return f"--strict treats {len(severities)} warning{plural} as error{plural}"
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -104,11 +105,8 @@ def _show_joints(robot: RobotSource, sources: Sources, options: Inspect) -> None
         np.savez(stream, allow_pickle=False, **maps)
         write_output(options.numpy_file, stream.getvalue())
     if options.output_format == "json":
-        document = {
-            "robot": record.name,
-            "joints": {engine: list(joints) for engine, joints in numbered.items()},
-            "maps": {name: indices.tolist() for name, indices in maps.items()},
-        }
+        lists = {name: indices.tolist() for name, indices in maps.items()}
+        document = {"robot": record.name, "joints": numbered, "maps": lists}
         click.echo(json.dumps(document, indent=2, ensure_ascii=False))
         return
     # What differs from the first engine is yellow.
@@ -116,11 +114,9 @@ def _show_joints(robot: RobotSource, sources: Sources, options: Inspect) -> None
     for engine in orders.engines:
         table.add_column(engine, justify="right")
     for name, indices in orders.rows:
-        cells = (
-            Text("-" if one is None else str(one), style="" if one == indices[0] else "yellow")
-            for one in indices
-        )
-        table.add_row(_shown(name), *cells)
+        texts = ("-" if one is None else str(one) for one in indices)
+        styles = ("" if one == indices[0] else "yellow" for one in indices)
+        table.add_row(_shown(name), *map(Text, texts, styles))
     long_stdout().print(table)
 
 
@@ -141,7 +137,6 @@ def index_maps(orders: Mapping[str, Sequence[str]]) -> dict[str, NDArray[np.int6
 
 
 def tree_lines(inspection: Inspection) -> Iterator[Text]:
-    """Yield the tree, then the totals."""
     yield Text.assemble("robot ", (_shown(inspection.robot.name), "bold"))
     tree = inspection.tree
     # Prefix of the first line of a link and of its further lines, and its depth.
@@ -169,10 +164,8 @@ def _link_lines(inspection: Inspection, link: m.Link) -> Iterator[Text]:
         yield Text.assemble((_shown(joint.name), "cyan"), f": {_shown(summary)}")
     for shape in link.shapes:
         role = "visual" if isinstance(shape, m.Visual) else "collision"
-        size = _size(shape.geometry, inspection.meshes.by_path)
-        line = Text.assemble(
-            (role, "green"), f" {_shown(', '.join((size, *_placement(shape.origin))))}"
-        )
+        words = _size(shape.geometry, inspection.meshes.by_path), *_placement(shape.origin)
+        line = Text.assemble((role, "green"), f" {_shown(', '.join(words))}")
         if isinstance(shape, m.Visual) and shape.material:
             line.append_text(_material(shape.material))
         yield line
@@ -185,9 +178,8 @@ def _motion(joint: m.Joint) -> str:
     if not unit:
         return text
     ends = kind.range.lower, kind.range.upper
-    if ends == (float("-inf"), float("inf")):
-        return f"{text}, unlimited"
-    return f"{text}, {' to '.join(map(_number, ends))} {unit}"
+    limits = f"{' to '.join(map(_number, ends))} {unit}"
+    return f"{text}, {'unlimited' if ends == (-math.inf, math.inf) else limits}"
 
 
 def _details(joint: m.Joint) -> Iterator[str]:
@@ -276,10 +268,9 @@ def _shown(text: str) -> str:
 
 def _direction(axis: tuple[float, ...]) -> str:
     """Name an axis: a letter with a sign, or its components."""
-    along = next((index for index in range(3) if abs(axis[index]) == 1.0), None)
-    if along is None:
-        return _vector(axis)
-    return f"{'-' if axis[along] < 0.0 else ''}{'XYZ'[along]}"
+    units = zip(axis, "XYZ", strict=True)
+    named = (f"{'-' if part < 0 else ''}{name}" for part, name in units if abs(part) == 1.0)
+    return next(named, _vector(axis))
 
 
 def _vector(values: tuple[float, ...]) -> str:
@@ -295,8 +286,7 @@ def usd_values(usd: Path) -> dict[str, str]:
 
     Numbers have six significant digits, fewer than float32.
     """
-    inspection, _ = inspect_usd(usd)
-    document = _document(inspection)
+    document = _document(inspect_usd(usd)[0])
     values = {name: str(document[name]) for name in ("robot", "root")}
     for kind in ("link", "joint"):
         for part in document[f"{kind}s"]:

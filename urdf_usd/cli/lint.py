@@ -18,7 +18,7 @@ from rich.text import Text
 from urdf_usd.cli.commands import Lint
 from urdf_usd.cli.failures import URDF, CommandError, ExitCode, require_outputs, write_output
 from urdf_usd.cli.sources import is_only_part, of_robot
-from urdf_usd.cli.terminal import SEVERITY_STYLES, issue_line, print_lines, say
+from urdf_usd.cli.terminal import SEVERITY_STYLES, counted, issue_line, print_lines, say
 from urdf_usd.converter.diagnostics import ALL_RULES, Severity, group_alike
 from urdf_usd.converter.lint.fixes import FIXES, FixError, fix_file
 from urdf_usd.converter.lint.linting import lint as lint_file
@@ -36,8 +36,6 @@ _LONGEST = 1000
 
 
 class LintedFile(Struct, frozen=True):
-    """The findings in one file, in its order."""
-
     reference: str  # by which a user gets the file
     path: str  # as it is shown
     is_urdf: bool  # whether it could be read as a robot at all
@@ -52,10 +50,11 @@ def lint(options: Lint) -> ExitCode:
     if options.list_rules:
         print_lines(_rule_lines(rules))
         return ExitCode.DONE
-    resolved = resolve_corpora(options.named, say)
-    robots = tuple(one for one in resolved if isinstance(one, RobotSource))
+    robots, resolved = [], resolve_corpora(options.named, say)
     for one in resolved:
-        if not isinstance(one, RobotSource):
+        if isinstance(one, RobotSource):
+            robots.append(one)
+        else:
             say(f"{one.reference}: {one.reason}")
     if options.fix:
         if len(robots) != 1:
@@ -64,7 +63,7 @@ def lint(options: Lint) -> ExitCode:
         require_outputs([(options.output, URDF)], (robot.path,))
         repaired = options.output or robot.path
         _write_repaired(robot, repaired, rules, options.sources)
-        robots = (structs.replace(robot, reference=str(repaired), path=repaired),)
+        robots = [structs.replace(robot, reference=str(repaired), path=repaired)]
     linted = (_lint_robot(robot, options.sources, rules) for robot in robots)
     files = [file for file in linted if file is not None]
     match options.output_format:
@@ -76,9 +75,8 @@ def lint(options: Lint) -> ExitCode:
             print_lines(_finding_lines(files))
     if len(robots) < len(resolved) or not all(file.is_urdf for file in files):
         return ExitCode.NOT_DONE
-    severities = list(Severity)
-    counted = severities[: severities.index(options.fail_on) + 1]
-    found = any(file.counts[one] for file in files for one in counted)
+    failing = [*Severity][: [*Severity].index(options.fail_on) + 1]
+    found = any(file.counts[one] for file in files for one in failing)
     return ExitCode.DOES_NOT_CONFORM if found else ExitCode.DONE
 
 
@@ -106,29 +104,28 @@ def _lint_robot(robot: RobotSource, sources: Sources, rules: Collection[str]) ->
     if is_only_part(robot, [one.rule for one in report.findings]):
         return None
     kept = tuple(one for one in report.findings if one.rule in rules)
-    records = []
-    for alike in group_alike(kept):
-        one, location = alike.one, alike.one.location
-        record = DiagnosticRecord(
-            rule=one.rule,
-            severity=one.severity.value,
-            message=alike.described(one.message),
-            file=_shown_path(location.file if location else robot.path),
+    path = _shown_path(robot.path)
+    records = tuple(
+        DiagnosticRecord(
+            rule=alike.one.rule,
+            severity=alike.one.severity.value,
+            message=alike.described(alike.one.message),
+            file=_shown_path(location.file) if location else path,
             line=location.line if location else None,
             column=location.column if location else None,
-            remedy=one.remedy,
+            remedy=alike.one.remedy,
             count=alike.count,
         )
-        records.append(record)
+        for alike in group_alike(kept)
+        for location in [alike.one.location]
+    )
     counts = Counter(one.severity.value for one in kept)
-    path = _shown_path(robot.path)
-    return LintedFile(robot.reference, path, report.is_urdf, counts, tuple(records), report.ros)
+    return LintedFile(robot.reference, path, report.is_urdf, counts, records, report.ros)
 
 
 def _write_repaired(
     robot: RobotSource, target: Path, rules: Collection[str], sources: Sources
 ) -> None:
-    """Write a repaired copy of a file, and print each repair."""
     folders = dict(of_robot(sources, robot).packages)
     if is_xacro(str(robot.path)):
         raise CommandError(f"{robot.path} is a xacro file; --fix supports URDF files only")
@@ -141,8 +138,7 @@ def _write_repaired(
     for fix in fixes:
         place = f"{_shown_path(fix.location.file)}:{fix.location.line}"
         say(f"{place}:{fix.location.column}: {fix.message} [{fix.rule}]")
-    noun = "repair" if len(fixes) == 1 else "repairs"
-    say(f"{len(fixes)} {noun}; written to {_shown_path(target)}")
+    say(f"{counted(len(fixes), 'repair')}; written to {_shown_path(target)}")
 
 
 def _counts(files: Sequence[LintedFile]) -> dict[str, int]:
@@ -156,7 +152,6 @@ def _shown_path(file: str | Path) -> str:
 
 
 def _finding_lines(files: Sequence[LintedFile]) -> Iterator[Text]:
-    """Yield a line per finding, the remedy of each rule once, and the counts."""
     explained: set[str] = set()
     for one in (finding for file in files for finding in file.findings):
         position = f":{one.line}:{one.column}" if one.line else ""
@@ -173,17 +168,11 @@ def _finding_lines(files: Sequence[LintedFile]) -> Iterator[Text]:
         if len(readings) == 1:
             answer = "loads the file" if loaded else "refuses the file"
         yield Text(f"urdfdom {readings[0].version}, the parser of ROS, {answer}")
-    counts = [
-        f"{count} {severity}{'' if count == 1 else 's'}"
-        for severity, count in _counts(files).items()
-        if count
-    ]
-    noun = "file" if len(files) == 1 else "files"
-    yield Text(f"{', '.join(counts) or 'no findings'} in {len(files)} {noun}")
+    counts = [counted(count, severity) for severity, count in _counts(files).items() if count]
+    yield Text(f"{', '.join(counts) or 'no findings'} in {counted(len(files), 'file')}")
 
 
 def _rule_lines(rules: Collection[str]) -> Iterator[Text]:
-    """Yield the id, severity and summary of each rule, and whether --fix repairs it."""
     width = max(map(len, rules))
     for rule in map(ALL_RULES.__getitem__, sorted(rules)):
         yield Text.assemble(
@@ -205,14 +194,13 @@ def _findings_json(files: Sequence[LintedFile]) -> str:
         }
         for file in files
     ]
-    document = {"schema_version": "1.0", "counts": _counts(files), "files": rows}
-    return json.dumps(document, indent=1)
+    counts = _counts(files)
+    return json.dumps({"schema_version": "1.0", "counts": counts, "files": rows}, indent=1)
 
 
 def _findings_sarif(files: Sequence[LintedFile], rules: Collection[str]) -> str:
     """Encode findings as SARIF, with the rules that were checked, found or not."""
-    checked = [ALL_RULES[rule] for rule in sorted(rules)]
-    index = {rule.id: number for number, rule in enumerate(checked)}
+    index = {rule: number for number, rule in enumerate(sorted(rules))}
     driver: dict[str, Any] = {
         "name": "urdf-usd lint",
         "version": metadata.version(DISTRIBUTION),
@@ -223,7 +211,7 @@ def _findings_sarif(files: Sequence[LintedFile], rules: Collection[str]) -> str:
                 "help": {"text": rule.remedy},
                 "defaultConfiguration": {"level": str(rule.severity)},
             }
-            for rule in checked
+            for rule in map(ALL_RULES.__getitem__, index)
         ],
     }
 

@@ -39,8 +39,6 @@ class Argument(Struct, frozen=True):
 
 
 class Command(Struct, frozen=True):
-    """A command of the program."""
-
     options: type[Struct]
     runs: str  # module of this package and function, imported when the options are valid
     exit_codes: str = EXIT_CODES
@@ -118,7 +116,6 @@ def _parameters(kind: type[Struct]) -> Iterator[click.Parameter]:
 
 
 def path_type(metavar: str | None) -> click.Path:
-    """Return the type of a path from its placeholder."""
     if metavar in {"DIR", "FOLDER", "RUN"}:
         return click.Path(path_type=Path, file_okay=False, exists=metavar == "RUN")
     return click.Path(path_type=Path, dir_okay=False)
@@ -219,7 +216,6 @@ def _long_options(command: click.Command) -> dict[str, click.Option]:
 
 
 def _from_folder(value: object, option: click.Option, folder: Path) -> object:
-    """Make paths relative to the folder of the file."""
     if isinstance(value, list):
         return [_from_folder(one, option, folder) for one in value]
     if isinstance(value, str) and option.metavar == PACKAGE:
@@ -231,26 +227,18 @@ def _from_folder(value: object, option: click.Option, folder: Path) -> object:
 
 
 def defaults_schema(commands: Mapping[str, click.Command]) -> dict[str, Any]:
-    """Return the JSON Schema of ``urdf-usd.toml``."""
-    tables = {
-        name: {
-            "type": "object",
-            "description": command.get_short_help_str(200),
-            "properties": {
-                flag: _option_schema(option) for flag, option in _long_options(command).items()
-            },
-            "additionalProperties": False,
-        }
-        for name, command in commands.items()
-        if not isinstance(command, click.Group)
-    }
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Default values of options of urdf-usd",
-        "type": "object",
-        "properties": tables,
-        "additionalProperties": False,
-    }
+
+    def table(properties: Mapping[str, object], **described: str) -> dict[str, Any]:
+        closed = {"properties": properties, "additionalProperties": False}
+        return {**described, "type": "object", **closed}
+
+    tables = {}
+    for name, command in commands.items():
+        if not isinstance(command, click.Group):
+            flags = {flag: _option_schema(one) for flag, one in _long_options(command).items()}
+            tables[name] = table(flags, description=command.get_short_help_str(200))
+    dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return dialect | table(tables, title="Default values of options of urdf-usd")
 
 
 _TYPES = {"integer": "integer", "float": "number", "boolean": "boolean"}

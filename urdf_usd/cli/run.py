@@ -5,23 +5,17 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import click
 from msgspec import structs
 from rich.text import Text
 
+from urdf_usd.cli import terminal as t
 from urdf_usd.cli.commands import Converters, Diff, Gate, Reduce, Run
 from urdf_usd.cli.failures import CommandError, ExitCode, require_outputs, write_output
 from urdf_usd.cli.sources import existing_robot, with_stated_settings
-from urdf_usd.cli.terminal import (
-    print_lines,
-    print_view,
-    say,
-    say_error,
-    shown_progress,
-    shown_status,
-)
 from urdf_usd.conformance import gate as decision
 from urdf_usd.conformance.converters import candidates as c
 from urdf_usd.conformance.execution import run as execution
@@ -49,7 +43,6 @@ _VALUES = "urdf_usd.cli.inspect:usd_values"
 # Limits for CI logs; the report lists everything.
 _SHOWN = 50
 _LONGEST = 200
-_DIFF_VERSION = 1
 _REPORT = "report.md"
 # Options that do not concern the reduced robot.
 _NOT_REPEATED = ("--package", "--arg", "--env")
@@ -73,7 +66,7 @@ def run(options: Run) -> ExitCode:
     )
     texts = options.corpus or (DEFAULT_CORPUS,)
     corpus = (*(parse_reference(text).portable for text in texts), *options.selection.words)
-    with shown_status("Looking for robots ...") as status:
+    with t.shown_status("Looking for robots ...") as status:
         sources = resolve_corpora(
             texts,
             status.say,
@@ -88,7 +81,7 @@ def run(options: Run) -> ExitCode:
                 sources, options.changed_since, settings.convert, settings.limits, jobs
             )
             if not sources:
-                say(f"no robot changed since {options.changed_since}")
+                t.say(f"no robot changed since {options.changed_since}")
                 return ExitCode.DONE
         execution.require_scheduler(settings)
     expected = len(sources) * len(candidates)
@@ -98,7 +91,7 @@ def run(options: Run) -> ExitCode:
     interruption: BaseException | None = None
     with claim_run_folder(options.out, places, resume=settings.resume) as folder:
         try:
-            with shown_progress(expected, named=len(names) > 1) as show:
+            with t.shown_progress(expected, named=len(names) > 1) as show:
                 for record in execution.run_in_folder(sources, folder, settings):
                     records.append(record)
                     show(record)
@@ -113,19 +106,20 @@ def run(options: Run) -> ExitCode:
         records = [record for record in records if not record.part]
         shown, index = _report(summary, records, options, baseline, previous, folder.path)
     if interruption:
-        say(f"{finished} of {expected} robots are finished; report in {options.out}")
-        say("Run the same command with --resume to continue.")
+        t.say(f"{finished} of {expected} robots are finished; report in {options.out}")
+        t.say("Run the same command with --resume to continue.")
         raise interruption
-    wrong: list[r.RobotRecord] = []
+    first = None
     if isinstance(shown, Figures):
-        print_view(terminal_summary(shown))
-        wrong = [one for one in readable(shown.ordered) if not one.verdict.conforms]
+        t.print_view(terminal_summary(shown))
+        wrong = (one.id for one in readable(shown.ordered) if not one.verdict.conforms)
+        first = next(wrong, None)
     else:
-        print_view(terminal_comparison(shown))
+        t.print_view(terminal_comparison(shown))
         click.echo(f"\nThe exit status is that of {gated}; --gate NAME selects another.")
     click.echo(f"\nReport: {index}")
-    if wrong:
-        click.echo(f"Open first: {index.with_name('robots') / f'{wrong[0].id}.html'}")
+    if first:
+        click.echo(f"Open first: {index.with_name('robots') / f'{first}.html'}")
     return _decide(records_of(gated, records), options.gate, baseline)
 
 
@@ -145,17 +139,14 @@ def _report(
 
     several = len(summary.converters) > 1
     gated = next(one.name for one in summary.converters if one.gated)
-    summary = structs.replace(
-        summary,
-        baseline=compared(gated),
-        converters=tuple(
-            # One of several without entries is left out: all of its failures would be new.
-            structs.replace(one, baseline=compared(one.name))
-            if several and (one.gated or (baseline and baseline.about((one.name,))))
-            else one
-            for one in summary.converters
-        ),
+    converters = tuple(
+        # One of several without entries is left out: all of its failures would be new.
+        structs.replace(one, baseline=compared(one.name))
+        if several and (one.gated or (baseline and baseline.about((one.name,))))
+        else one
+        for one in summary.converters
     )
+    summary = structs.replace(summary, baseline=compared(gated), converters=converters)
     if previous and options.compare:
         changes = compare_runs(previous, StoredRun.of(summary, records))
         former = r.FormerRunRecord(name=options.compare.resolve().name, changes=changes)
@@ -176,7 +167,6 @@ def _apply(
 
 
 def _decide(records: Sequence[r.RobotRecord], gate: Gate, baseline: Baseline | None) -> ExitCode:
-    """Print what fails the run, and update the baseline if requested."""
     file = gate.baseline
     if gate.update_baseline and baseline is not None and file is not None:
         found = decision.failures(
@@ -187,24 +177,19 @@ def _decide(records: Sequence[r.RobotRecord], gate: Gate, baseline: Baseline | N
         write_output(file, baseline.as_toml().encode())
         if added := {one.place for one in baseline.expectations} - former:
             noun = "new entry needs" if len(added) == 1 else "new entries need"
-            say(f"{file}: {len(added)} {noun} a reason and an owner")
+            t.say(f"{file}: {len(added)} {noun} a reason and an owner")
     result = _apply(records, gate, baseline)
     if baseline is not None or gate.fail_on is not decision.FailOn.FAILS:
-        print_lines(_gate_lines(result.failures, file))
+        t.print_lines(_gate_lines(result.failures, file))
     if result.gate is decision.Gate.NOTHING_READ:
-        say_error("no robot could be read, so nothing was compared")
+        t.say_error("no robot could be read, so nothing was compared")
     passes = result.gate is decision.Gate.PASSES
     return ExitCode.DONE if passes else ExitCode.DOES_NOT_CONFORM
 
 
 def _gate_lines(found: r.BaselineRecord, file: Path | None) -> Iterator[Text]:
-    counts = {
-        "new": found.new,
-        "worse": found.worse,
-        "expired": found.expired,
-        "expected": found.expected,
-        "no longer failing": found.fixed,
-    }
+    counts = {word: getattr(found, word) for word in ("new", "worse", "expired", "expected")}
+    counts["no longer failing"] = found.fixed
     stated = [f"{len(rows)} {word}" for word, rows in counts.items() if rows or word != "expired"]
     against = f" against {file}" if file else ""
     yield Text(f"\nGate{against}: {', '.join(stated)}", style="bold")
@@ -235,8 +220,7 @@ def parse_converters(choices: Converters) -> tuple[tuple[c.Candidate, ...], str]
     names = [candidate.name for candidate in candidates]
     gated = choices.gated or (c.OURS if c.OURS in names else names[0])
     if gated not in names:
-        known = f"choose from {', '.join(names)}"
-        text = f"{gated!r} is not a converter of this run; {known}"
+        text = f"{gated!r} is not a converter of this run; choose from {', '.join(names)}"
         raise click.BadParameter(text, param_hint="--gate")
     return candidates, gated
 
@@ -247,7 +231,7 @@ def _load_baseline(gate: Gate) -> Baseline | None:
         return Baseline() if gate.baseline else None
     baseline = read_baseline(gate.baseline)
     for warning in baseline.unexplained:
-        say(warning)
+        t.say(warning)
     return baseline
 
 
@@ -263,26 +247,21 @@ def diff(options: Diff) -> ExitCode:
     worse = any(change.worse for change in changes)
     if options.output_format == "json":
         plain = [structs.asdict(change) for change in changes]
-        document = {"schema_version": _DIFF_VERSION, "worse": worse, "changes": plain}
-        click.echo(json.dumps(document, indent=1))
+        click.echo(json.dumps({"schema_version": 1, "worse": worse, "changes": plain}, indent=1))
     else:
-        print_lines(_change_lines(changes))
+        t.print_lines(_change_lines(changes))
     return ExitCode.DOES_NOT_CONFORM if worse else ExitCode.DONE
 
 
 def _values(out: Path, name: str, run: StoredRun) -> dict[str, str]:
-    """Read the values of a robot from its USD; none if there is no readable USD."""
     asset = run.records[name].asset
-    try:
-        usd = out / "assets" / name / asset.root_layer if asset else None
-        values: dict[str, str] = call_on_usd(_VALUES, usd) if usd else {}
-    except (ConversionError, OSError):
-        return {}
-    return values
+    with suppress(ConversionError, OSError):
+        if asset:
+            return call_on_usd(_VALUES, out / "assets" / name / asset.root_layer)
+    return {}
 
 
 def _change_lines(changes: Sequence[r.ChangeRecord]) -> Iterator[Text]:
-    """Yield the number of changes of each kind, then each change."""
     counts = Counter(change.kind for change in changes)
     counted = ", ".join(f"{counts[kind]} {kind}" for kind in r.ChangeKind if counts[kind])
     yield Text(counted or "nothing changed", style="bold" if counted else "")
@@ -310,7 +289,7 @@ def reduce(options: Reduce) -> None:
         jobs=options.jobs or processors(),
     )
     out.parent.mkdir(parents=True, exist_ok=True)
-    with shown_status("Examining the robot ...") as status, scratch_folder(out.parent) as scratch:
+    with t.shown_status("Examining the robot ...") as status, scratch_folder(out.parent) as scratch:
 
         def show(size: str, tests: int) -> None:
             status.show(f"{tests} tests: {size}")
@@ -327,7 +306,7 @@ def reduce(options: Reduce) -> None:
         (folder / _REPORT).write_text(report, encoding="utf-8")
         # Replaces an empty folder.
         folder.rename(out)
-    say(f"{reduced.failure.title}: {reduced.failure.example}")
-    say(f"{reduced.before} -> {reduced.after}, in {reduced.tests} tests")
-    say(f"bug report: {out / _REPORT}")
+    t.say(f"{reduced.failure.title}: {reduced.failure.example}")
+    t.say(f"{reduced.before} -> {reduced.after}, in {reduced.tests} tests")
+    t.say(f"bug report: {out / _REPORT}")
     click.echo(out / reduced.urdf.name)

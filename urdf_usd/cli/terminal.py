@@ -14,15 +14,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import click
+from rich import progress as p
 from rich.console import Console, RenderableType
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.text import Text
 
 from urdf_usd.converter.diagnostics import Diagnostic, group_alike
@@ -81,13 +74,20 @@ def print_lines(lines: Iterable[Text | str]) -> None:
         console.print(line, markup=False)
 
 
+def mark(good: bool) -> tuple[str, str]:
+    """Return the sign of what is as it should be, or not, and its colour."""
+    return ("\u2713", "green") if good else ("\u2717", "red")
+
+
+def counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 def say(line: str) -> None:
-    """Write one line to stderr."""
     click.echo(plain(line), err=True)
 
 
 def say_error(message: str) -> None:
-    """Write ``error: message`` to stderr."""
     stderr().print(Text.assemble(("error:", SEVERITY_STYLES["error"]), f" {message}"))
 
 
@@ -126,7 +126,6 @@ class StatusLine:
             click.echo(self._text, nl=False, err=True)
 
     def say(self, line: str) -> None:
-        """Write a permanent line to stderr above the status line."""
         text = self._text
         self.show("")
         say(line)
@@ -152,12 +151,12 @@ def shown_progress(total: int, *, named: bool = False) -> Iterator[Callable[[Rob
     does not conform.
     """
     console, finished, due = stderr(), 0, 0.0
-    bar = Progress(
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}", style="dim"),
+    bar = p.Progress(
+        p.BarColumn(),
+        p.MofNCompleteColumn(),
+        p.TimeElapsedColumn(),
+        p.TimeRemainingColumn(),
+        p.TextColumn("{task.description}", style="dim"),
         console=console,
         transient=True,
         disable=not console.is_terminal,

@@ -73,8 +73,6 @@ class IncompleteWarning(UserWarning):
 
 
 class Examined(Struct, frozen=True):
-    """A robot whose USD was checked."""
-
     record: RobotRecord
 
     @property
@@ -105,7 +103,6 @@ class Examined(Struct, frozen=True):
 
 
 def failure_message(record: RobotRecord, found: Sequence[FailureRecord]) -> str:
-    """Return the worst findings of the worst checks as text."""
     requested = {failure.check for failure in found}
     checks = [check for check in record.checks if check.id in requested]
     checks.sort(key=lambda check: -check.grade.severity)

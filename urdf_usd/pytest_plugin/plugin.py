@@ -22,7 +22,6 @@ _SHORT = "--robots"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options of the suite."""
     group = parser.getgroup("conformance", "robots from URDF and USD")
     group.addoption(
         "--conformance-robots",

@@ -28,15 +28,12 @@ class KnownFailure(AssertionError):  # noqa: N818  # pytest shows the name
 
 
 class Case(Struct, frozen=True):
-    """One robot and one group of checks."""
-
     source: Resolved
     group: str  # heading of the checks, or ``conversion``
     fail_on: FailOn  # the mildest result that fails
     baseline: Baseline | None  # known failures; with one, unreadable robots fail
 
     def hold(self, record: RobotRecord) -> None:
-        """Pass, skip or fail, depending on the record of the robot."""
         __tracebackhide__ = True
         if record.verdict is Verdict.NOT_AVAILABLE:
             pytest.skip(f"not available: {record.reason}")
@@ -63,7 +60,6 @@ class Case(Struct, frozen=True):
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Make a test per robot and group of checks."""
     if "conformance_case" not in metafunc.fixturenames:
         return
     config = metafunc.config
@@ -104,6 +100,5 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def test_conforms(conformance_case: Case, conformance_examiner: Examiner) -> None:
-    """The USD conforms to the URDF."""
     __tracebackhide__ = True
     conformance_case.hold(conformance_examiner.remembered(conformance_case.source))

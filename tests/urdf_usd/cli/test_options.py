@@ -17,26 +17,15 @@ from urdf_usd.cli.commands import Convert
 from urdf_usd.cli.main import main
 from urdf_usd.cli.parameters import Command, click_command
 from urdf_usd.cli.terminal import SEVERITY_STYLES
+from urdf_usd.converter import options as o
 from urdf_usd.converter.diagnostics import Severity
-from urdf_usd.converter.options import (
-    BodyNesting,
-    ColliderKind,
-    ColliderRule,
-    ColliderRules,
-    ConvertOptions,
-    InertiaOption,
-    Layout,
-    MaterialNetworks,
-    Profile,
-    command_words,
-)
 from urdf_usd.converter.robot.model import BaseOption, MasslessOption
 from urdf_usd.reports.records.schema import RECORDS
 
-_RULE = ColliderRule(ColliderKind.HULL, "left_*")
+_RULE = o.ColliderRule(o.ColliderKind.HULL, "left_*")
 
 
-def _gathered(*words: str) -> ConvertOptions:
+def _gathered(*words: str) -> o.ConvertOptions:
     """Return the options of a conversion as the command receives them."""
     seen: list[Convert] = []
     command = click_command("convert", Command(Convert, "x:y"))
@@ -47,21 +36,21 @@ def _gathered(*words: str) -> ConvertOptions:
 
 
 def test_defaults_are_those_of_the_library() -> None:
-    assert _gathered() == ConvertOptions()
+    assert _gathered() == o.ConvertOptions()
 
 
 def test_every_choice_is_passed_to_the_converter(tmp_path: Path) -> None:
-    options = ConvertOptions(
-        profile=Profile.PHYSX,
+    options = o.ConvertOptions(
+        profile=o.Profile.PHYSX,
         physics_variants=True,
-        layout=Layout.USDZ,
-        bodies=BodyNesting.FLAT,
+        layout=o.Layout.USDZ,
+        bodies=o.BodyNesting.FLAT,
         base=BaseOption.FIXED,
         massless=MasslessOption.ERROR,
-        inertia=InertiaOption.GEOMETRY,
+        inertia=o.InertiaOption.GEOMETRY,
         mass_density=2700.0,
-        colliders=ColliderRules((_RULE,), "0.01"),
-        materials=MaterialNetworks.OPENPBR,
+        colliders=o.ColliderRules((_RULE,), "0.01"),
+        materials=o.MaterialNetworks.OPENPBR,
         merge_fixed=True,
         keep_chains=True,
         packages=(("arm", str(tmp_path)),),
@@ -69,9 +58,9 @@ def test_every_choice_is_passed_to_the_converter(tmp_path: Path) -> None:
         environment=("NAME",),
     )
 
-    assert _gathered(*command_words(options)) == options
-    simready = ConvertOptions(profile=Profile.SIMREADY, metadata=(("author", "me"),))
-    assert _gathered(*command_words(simready)) == simready
+    assert _gathered(*o.command_words(options)) == options
+    simready = o.ConvertOptions(profile=o.Profile.SIMREADY, metadata=(("author", "me"),))
+    assert _gathered(*o.command_words(simready)) == simready
 
 
 def test_tables_cover_their_enumerations() -> None:
