@@ -30,13 +30,7 @@ def _engines() -> tuple[InstalledEngine, ...]:
 
 
 def examine_here(urdf: Path, folder: Path, options: ConvertOptions = _DEFAULTS) -> RobotRecord:
-    """Convert and check a URDF as a run does, with the engines of this project.
-
-    Args:
-        urdf: The file.
-        folder: Folder of the run.
-        options: Options of the conversion.
-    """
+    """Convert and check a URDF into the folder of a run, with the engines of this project."""
     source = RobotSource(urdf.stem, f"file:{urdf.name}", urdf)
     return examine(Job(source, _engines(), folder=folder, options=options), _LEFT_OUT).record
 
@@ -49,12 +43,6 @@ def examine_pair_here(
 ) -> RobotRecord:
     """Compare a USD with its URDF as a check does, with the engines of this project.
 
-    Args:
-        urdf: The file.
-        usd: Root layer.
-        variants: To select in the USD.
-        options: What the USD has to have.
-
     Raises:
         ConversionError: The URDF cannot be read, or a variant does not exist.
     """
@@ -65,13 +53,7 @@ def examine_pair_here(
 def examine_in_this_process(
     monkeypatch: pytest.MonkeyPatch, crashes: Mapping[str, str], robot: str = ""
 ) -> None:
-    """Replace workers by this process, in which steps crash on robots whose file begins so.
-
-    Args:
-        monkeypatch: Undoes it.
-        crashes: Reasons by step.
-        robot: Begin of the file names.
-    """
+    """Replace workers by this process, in which steps crash on robots whose file begins so."""
     known = {step: Crashed(reason) for step, reason in crashes.items()}
 
     def examined(

@@ -30,15 +30,11 @@ from urdf_usd.conformance.engines.protocol import (
     Side,
     UnsupportedError,
 )
-from urdf_usd.conformance.observation.robot import LinkObservation, Observation
+from urdf_usd.conformance.observation.robot import Observation
 
 _ROBOT = Observation(
     engine="hostile", robot=None, root="base", states=frozenset(), links=(), joints=()
 )
-
-
-def _with_notes(*notes: object) -> Observation:
-    return structs.replace(_ROBOT, notes=cast("tuple[str, ...]", notes))
 
 
 # What the engine returns, and the begin of the reason that is reported.
@@ -46,11 +42,11 @@ ANSWERS: dict[str, tuple[Callable[[Request], object], str]] = {
     "wrong-type": (lambda _: 7, "TypeError: the engine returned int instead of an obs"),
     "none": (lambda _: None, "TypeError: the engine returned NoneType instead of an"),
     "wrong-content": (
-        lambda _: structs.replace(_ROBOT, links=cast("tuple[LinkObservation, ...]", (7,))),
+        lambda _: structs.replace(_ROBOT, links=(7,)),
         "TypeError: Expected `object`, got `int` - at `observation.links[0]`",
     ),
     "odd-text": (
-        lambda _: _with_notes(_Local("")),
+        lambda _: structs.replace(_ROBOT, notes=(_Local(""),)),
         "TypeError: observation has a value of type _Local",
     ),
 }
@@ -78,13 +74,11 @@ ENGINE_KINDS: dict[str, str | None] = {
     **dict.fromkeys(misbehaviour.LITTER),
 }
 _MODULES = {
-    "hostile_raising": "raise ImportError('raised at import')\n",
-    "hostile_exiting": "import sys\nsys.exit(0)\n",
-    "hostile_ending": "import os\nos._exit(0)\n",
-    "hostile_hanging": (
-        "from tests.conformance.misbehaviour import hang, let_time_run_out\n"
-        "let_time_run_out()\nhang('hang')\n"
-    ),
+    "hostile_raising": "raise ImportError('raised at import')",
+    "hostile_exiting": "import sys; sys.exit(0)",
+    "hostile_ending": "import os; os._exit(0)",
+    "hostile_hanging": "from tests.conformance import misbehaviour as m\n"
+    "m.let_time_run_out(); m.hang('hang')",
 }
 
 

@@ -59,31 +59,19 @@ def test_baseline_is_read_and_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        (
-            'reason = "upstream says grams"\n',
-            "",
-            "known.toml:1: Object missing required field `reason`",
-        ),
-        ('owner = "ada"\n', "", "known.toml:1: Object missing required field `owner`"),
-        ("upstream says grams", " ", "known.toml:1: Expected `str` matching"),
-        (
-            "mass.link.mass",
-            "mass.link.mas",
-            "known.toml:1: there is no check 'mass.link.mas'",
-        ),
-        ('"fails"', '"exact"', "known.toml:1: 'exact' is none of close, fails"),
-        ('"fails"', '"crashed"', "known.toml:1: 'crashed' is none of"),
-        ("robot", "robots", "known.toml:1: Object contains unknown field `robots`"),
-        ("[[expected]]", "[[expect]]", "known.toml: it may have [[expected]] tables alone"),
-        ('"ada"', '"ada"\nexpires = "soon"', "known.toml:1: Invalid RFC3339"),
-        ('"ada"', '"ada"\nexpires = 2026-12-31T10:00:00Z', "known.toml:1: Expected `date | null`"),
-        (
-            '"ada"',
-            '"ada"\nurl = "javascript:alert(1)"',
-            "known.toml:1: Expected `str` matching regex",
-        ),
-        (_ENTRY, f"{_ENTRY}\n{_ENTRY}", "known.toml:8: arm mass.link.mass is expected twice"),
-        ('"ada"', "ada", "known.toml: Invalid value (at line 6, column 9)"),
+        ('reason = "upstream says grams"\n', "", ":1: Object missing required field `reason`"),
+        ('owner = "ada"\n', "", ":1: Object missing required field `owner`"),
+        ("upstream says grams", " ", ":1: Expected `str` matching"),
+        ("mass.link.mass", "mass.link.mas", ":1: there is no check 'mass.link.mas'"),
+        ('"fails"', '"exact"', ":1: 'exact' is none of close, fails"),
+        ('"fails"', '"crashed"', ":1: 'crashed' is none of"),
+        ("robot", "robots", ":1: Object contains unknown field `robots`"),
+        ("[[expected]]", "[[expect]]", ": it may have [[expected]] tables alone"),
+        ('"ada"', '"ada"\nexpires = "soon"', ":1: Invalid RFC3339"),
+        ('"ada"', '"ada"\nexpires = 2026-12-31T10:00:00Z', ":1: Expected `date | null`"),
+        ('"ada"', '"ada"\nurl = "javascript:alert(1)"', ":1: Expected `str` matching regex"),
+        (_ENTRY, f"{_ENTRY}\n{_ENTRY}", ":8: arm mass.link.mass is expected twice"),
+        ('"ada"', "ada", ": Invalid value (at line 6, column 9)"),
     ],
 )
 def test_invalid_baseline_is_refused_with_its_line(
@@ -92,7 +80,7 @@ def test_invalid_baseline_is_refused_with_its_line(
     with pytest.raises(CorpusError) as refusal:
         _read(tmp_path, _ENTRY.replace(before, after))
 
-    assert message in str(refusal.value)
+    assert f"known.toml{message}" in str(refusal.value)
 
 
 def test_entry_without_a_converter_applies_to_the_default(tmp_path: Path) -> None:
@@ -124,6 +112,13 @@ MASS = "mass.link"
 POSITION = "kinematics.position"
 
 
+def _check(check: str, grade: r.Grade) -> r.CheckRecord:
+    finding = r.Difference(subject="link a", message=f"{check} is off", assigned=grade)
+    return r.CheckRecord(
+        id=check, title=check, group="", unit="1", grade=grade, compared=1, findings=(finding,)
+    )
+
+
 def robot(name: str, verdict: r.Verdict, **grades: r.Grade) -> r.RobotRecord:
     """Build a record; a double underscore in a check's name stands for a dot."""
     return r.RobotRecord(
@@ -133,20 +128,7 @@ def robot(name: str, verdict: r.Verdict, **grades: r.Grade) -> r.RobotRecord:
         converter="none",
         verdict=verdict,
         reason=f"{name} is {verdict}",
-        checks=tuple(
-            r.CheckRecord(
-                id=check,
-                title=check,
-                group="",
-                unit="1",
-                grade=grade,
-                compared=1,
-                findings=(
-                    r.Difference(subject="link a", message=f"{check} is off", assigned=grade),
-                ),
-            )
-            for check, grade in ((key.replace("__", "."), grade) for key, grade in grades.items())
-        ),
+        checks=tuple(_check(key.replace("__", "."), grade) for key, grade in grades.items()),
     )
 
 
@@ -176,40 +158,36 @@ PARTS = robot(
 
 @pytest.mark.parametrize("verdict", r.Verdict)
 def test_one_nonconforming_robot_fails_the_run(verdict: r.Verdict) -> None:
-    passes = verdict.agrees or verdict in NOT_READ
+    """Those that cannot be read fail a strict gate, and a run without any other."""
+    is_unread, records = verdict in NOT_READ, [GOOD, robot("a", verdict)]
+    strict = apply_gate(records, strict=True)
 
-    assert apply_gate([GOOD, robot("a", verdict)]).gate is (Gate.PASSES if passes else Gate.FAILS)
+    assert (apply_gate(records).gate is Gate.PASSES) is (verdict.agrees or is_unread)
+    assert (strict.gate is Gate.PASSES) is verdict.agrees
+    assert _places(strict.failures.new) == ([] if verdict.agrees else [("a", VERDICT)])
+    for is_strict in (False, True):
+        alone = apply_gate(records[1:], strict=is_strict)
+        assert (alone.gate is Gate.NOTHING_READ) is is_unread
+        assert apply_gate([], strict=is_strict).gate is Gate.NOTHING_READ
 
 
-@pytest.mark.parametrize("verdict", NOT_READ)
-def test_unreadable_robots_fail_a_strict_gate(verdict: r.Verdict) -> None:
-    result = apply_gate([GOOD, robot("a", verdict)], strict=True)
-
-    assert result.gate is Gate.FAILS
-    assert _places(result.failures.new) == [("a", VERDICT)]
-
-
-@pytest.mark.parametrize("strict", [False, True])
-@pytest.mark.parametrize("verdicts", [(), NOT_READ])
-def test_run_without_a_readable_robot_fails(verdicts: tuple[r.Verdict, ...], strict: bool) -> None:
-    records = [robot(verdict.name, verdict) for verdict in verdicts]
-
-    assert apply_gate(records, strict=strict).gate is Gate.NOTHING_READ
+_CLOSE = robot("near", r.Verdict.CLOSE, mass__link=r.Grade.CLOSE)
+# Layers of the USD are missing, which no check is about.
+_LACKING = robot("a", r.Verdict.INCOMPLETE, mass__link=r.Grade.EXACT)
 
 
 @pytest.mark.parametrize(
     ("record", "fail_on", "checks"),
     [
-        (robot("near", r.Verdict.CLOSE, mass__link=r.Grade.CLOSE), FailOn.FAILS, []),
-        (robot("near", r.Verdict.CLOSE, mass__link=r.Grade.CLOSE), FailOn.INCOMPLETE, []),
-        (robot("near", r.Verdict.CLOSE, mass__link=r.Grade.CLOSE), FailOn.CLOSE, [MASS]),
+        (_CLOSE, FailOn.FAILS, []),
+        (_CLOSE, FailOn.INCOMPLETE, []),
+        (_CLOSE, FailOn.CLOSE, [MASS]),
         (PARTS, FailOn.FAILS, []),
         (PARTS, FailOn.INCOMPLETE, [MASS]),
         (PARTS, FailOn.CLOSE, [MASS, POSITION]),
-        # Layers of the USD are missing, which no check is about.
-        (robot("a", r.Verdict.INCOMPLETE, mass__link=r.Grade.EXACT), FailOn.FAILS, []),
-        (robot("a", r.Verdict.INCOMPLETE, mass__link=r.Grade.EXACT), FailOn.INCOMPLETE, [VERDICT]),
-        (robot("a", r.Verdict.INCOMPLETE, mass__link=r.Grade.EXACT), FailOn.CLOSE, [VERDICT]),
+        (_LACKING, FailOn.FAILS, []),
+        (_LACKING, FailOn.INCOMPLETE, [VERDICT]),
+        (_LACKING, FailOn.CLOSE, [VERDICT]),
     ],
 )
 def test_least_severe_result_that_fails_can_be_chosen(
@@ -264,16 +242,12 @@ def test_robot_that_became_unreadable_fails_with_a_baseline() -> None:
 
 
 def test_entries_without_a_result_are_not_fixed() -> None:
-    baseline = _baseline(
-        _expected("good", MASS, "fails"),
-        _expected("good", VERDICT, "crashed"),
-        _expected("gone", MASS, "fails"),
-        _expected("elsewhere", MASS, "fails"),
-        _expected("near", MASS, "close"),
-    )
-    near = robot("near", r.Verdict.CLOSE, mass__link=r.Grade.CLOSE)
+    places = [("good", MASS), ("gone", MASS), ("elsewhere", MASS)]
+    entries = [_expected(*place, "fails") for place in places]
+    entries += [_expected("good", VERDICT, "crashed"), _expected("near", MASS, "close")]
+    records = [GOOD, _CLOSE, robot("gone", r.Verdict.NOT_AVAILABLE)]
 
-    result = apply_gate([GOOD, near, robot("gone", r.Verdict.NOT_AVAILABLE)], baseline=baseline)
+    result = apply_gate(records, baseline=_baseline(*entries))
 
     assert result.gate is Gate.PASSES
     assert _places(result.failures.fixed) == [("good", MASS), ("good", VERDICT)]

@@ -10,6 +10,7 @@ import pytest
 from msgspec import structs
 from pxr import Sdf, Usd
 
+from tests.conformance.engines.usd_observations import body, stage
 from tests.conformance.miniatures import urdf_reading
 from urdf_usd.conformance.execution.run import check
 from urdf_usd.conformance.matching import match_names
@@ -19,17 +20,13 @@ from urdf_usd.converter import convert
 from urdf_usd.converter.diagnostics import StageError
 from urdf_usd.reports.records.record import Grade, RobotRecord, Verdict
 
-# Names that no prim may have, on links of every kind; a mimic, a weld and a frame.
-NAMES = """<robot name="spelled">
-<link name="base-link"><inertial><origin xyz="0.1 -0.2 0.3"/><mass value="2.5"/>
-<inertia ixx="0.02" iyy="0.03" izz="0.04" ixy="0.001" ixz="0" iyz="-0.002"/></inertial>
-</link>
-<link name="1st.arm"><inertial><origin xyz="0 0.05 0"/><mass value="0.75"/>
-<inertia ixx="0.002" iyy="0.001" izz="0.0025" ixy="0" ixz="0" iyz="0"/></inertial>
-</link>
-<link name="2nd.arm"><inertial><origin xyz="0 0.05 0.02"/><mass value="0.5"/>
-<inertia ixx="0.003" iyy="0.001" izz="0.0035" ixy="0" ixz="0" iyz="0"/></inertial>
-</link>
+_INERTIAL = """<inertial><origin xyz="0.1 0.05 0.2"/><mass value="{}"/>
+<inertia ixx="0.02" iyy="0.03" izz="0.04" ixy="0.001" ixz="0" iyz="-0.002"/></inertial>"""
+# Names that no prim may have, on links of every kind; a weld and a frame.
+NAMES = f"""<robot name="spelled">
+<link name="base-link">{_INERTIAL.format(2.5)}</link>
+<link name="1st.arm">{_INERTIAL.format(0.75)}</link>
+<link name="2nd.arm">{_INERTIAL.format(0.5)}</link>
 <link name="tool 0"/>
 <joint name="el/bow" type="revolute"><parent link="base-link"/><child link="1st.arm"/>
 <origin xyz="0.3 0.1 -0.2" rpy="0.4 -0.5 0.6"/><axis xyz="0.6 0 0.8"/>
@@ -55,8 +52,7 @@ def _anonymous(root_layer: Path, edit: Callable[[str], str] = str) -> Path:
     layer = Usd.Stage.Open(str(root_layer)).Flatten()
 
     def forget(path: Sdf.Path) -> None:
-        prim = layer.GetPrimAtPath(path) if path.IsPrimPath() else None
-        if prim is not None:
+        if path.IsPrimPath() and (prim := layer.GetPrimAtPath(path)):
             prim.ClearInfo("displayName")
             for name in [key for key in prim.properties.keys() if "urdf:joint" in key]:  # noqa: SIM118  a proxy
                 del prim.properties[name]
@@ -119,38 +115,26 @@ def test_lost_names_are_the_only_findings(tmp_path: Path, lost: tuple[str, ...])
 _WORLD = """<robot name="robot"><link name="world"/><link name="base"><inertial>
 <mass value="2"/><inertia ixx="0.5" iyy="0.5" izz="0.5" ixy="0" ixz="0" iyz="0"/></inertial></link>
 <joint name="weld" type="fixed"><parent link="world"/><child link="base"/></joint></robot>"""
-_FIXED = """#usda 1.0
-(
-    defaultPrim = "robot"
-    metersPerUnit = 1
-    upAxis = "Z"
-)
-def Xform "robot" (apiSchemas = ["PhysicsArticulationRootAPI"])
-{
-    def Xform "base" (apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"])
+_FIXED = """
+    float physics:mass = 2
+    point3f physics:centerOfMass = (0, 0, 0)
+    float3 physics:diagonalInertia = (0.5, 0.5, 0.5)
+    quatf physics:principalAxes = (1, 0, 0, 0)
+    def Xform "collisions"
     {
-        float physics:mass = 2
-        point3f physics:centerOfMass = (0, 0, 0)
-        float3 physics:diagonalInertia = (0.5, 0.5, 0.5)
-        quatf physics:principalAxes = (1, 0, 0, 0)
-        def Xform "collisions"
-        {
-        }
-    }
-    def PhysicsFixedJoint "weld"
-    {
-        rel physics:body1 = </robot/base>
     }
 }
+def PhysicsFixedJoint "weld"
+{
+    rel physics:body1 = </robot/base>
 """
 
 
 def test_link_world_is_the_world_of_the_stage(tmp_path: Path) -> None:
-    urdf, usd = tmp_path / "fixed.urdf", tmp_path / "fixed.usda"
+    urdf = tmp_path / "fixed.urdf"
     urdf.write_text(_WORLD)
-    usd.write_text(_FIXED)
-
-    record = _check(urdf, usd)
+    base = body("base", _FIXED, ("PhysicsMassAPI", "PhysicsArticulationRootAPI"))
+    record = _check(urdf, stage(tmp_path, base, 'metersPerUnit = 1\n    upAxis = "Z"'))
 
     assert _failing(record) == {}
     assert not any("is called" in note for note in _notes(record))

@@ -30,10 +30,6 @@ class Units:
     valid: bool = True  # whether it has no errors that make readers refuse the file
 
 
-def _text(value: float) -> str:
-    return repr(value)
-
-
 def _element(tag: str, attributes: Mapping[str, str | None], content: str = "") -> str:
     written = "".join(
         f" {name}={quoteattr(value)}" for name, value in attributes.items() if value is not None
@@ -42,7 +38,7 @@ def _element(tag: str, attributes: Mapping[str, str | None], content: str = "") 
 
 
 def _vector(values: tuple[float, ...]) -> str:
-    return " ".join(map(_text, values))
+    return " ".join(map(repr, values))
 
 
 def _triple(value: st.SearchStrategy[float]) -> st.SearchStrategy[str]:
@@ -55,22 +51,14 @@ def _rounded(low: float, high: float) -> st.SearchStrategy[float]:
     return numbers.map(lambda value: float(f"{value:.3g}")) | numbers
 
 
-def _lengths(units: Units) -> st.SearchStrategy[float]:
-    return _rounded(-0.8, 0.8).map(lambda value: value * units.length)
-
-
 def _sizes(units: Units) -> st.SearchStrategy[float]:
-    return st.one_of(_rounded(1e-2, 1.0), st.sampled_from([1.0, 1e-4, 50.0, 0.0, -0.1])).map(
-        lambda value: value * units.length
-    )
+    sizes = _rounded(1e-2, 1.0) | st.sampled_from([1.0, 1e-4, 50.0, 0.0, -0.1])
+    return sizes.map(lambda value: value * units.length)
 
 
-def _angles() -> st.SearchStrategy[float]:
-    quarter = math.pi / 2
-    return st.one_of(
-        st.sampled_from([0.0, 1.5708, -1.5707963, quarter, 2 * quarter, 3.14159]),
-        _rounded(-2 * math.pi, 2 * math.pi),
-    )
+_ANGLES = _rounded(-2 * math.pi, 2 * math.pi) | st.sampled_from(
+    [0.0, 1.5708, -1.5707963, math.pi / 2, math.pi, 3.14159]
+)
 
 
 def _axes(units: Units) -> st.SearchStrategy[str]:
@@ -86,8 +74,9 @@ def _axes(units: Units) -> st.SearchStrategy[str]:
 def _origins(draw: st.DrawFn, units: Units) -> str:
     if draw(st.integers(0, 4)) == 0:
         return ""
-    xyz = draw(st.none() | _triple(_lengths(units)))
-    rpy = draw(st.none() | _triple(_angles()))
+    lengths = _rounded(-0.8, 0.8).map(lambda value: value * units.length)
+    xyz = draw(st.none() | _triple(lengths))
+    rpy = draw(st.none() | _triple(_ANGLES))
     return _element("origin", {"xyz": xyz, "rpy": rpy})
 
 
@@ -116,7 +105,7 @@ def _tensors(draw: st.DrawFn, units: Units) -> dict[str, str | None]:
     values = {"ixx": a, "ixy": ixy, "ixz": ixz, "iyy": b, "iyz": iyz, "izz": c}
     names = ("ixy", "ixz", "iyz")
     left_out = draw(st.sampled_from([(), (), (), names if units.valid else ("izz",)]))
-    return {name: None if name in left_out else _text(value) for name, value in values.items()}
+    return {name: None if name in left_out else repr(value) for name, value in values.items()}
 
 
 @st.composite
@@ -129,7 +118,7 @@ def _inertials(draw: st.DrawFn, units: Units) -> str:
     mass = {"zero": 0.0, "negative": -mass, "light": 1e-6 * mass}.get(kind, mass)
     parts = [draw(_origins(units))]
     if kind not in {"massless", "empty"}:
-        parts.append(_element("mass", {"value": _text(mass)}))
+        parts.append(_element("mass", {"value": repr(mass)}))
     if kind not in {"point", "empty"}:
         parts.append(_element("inertia", draw(_tensors(units))))
     return _element("inertial", {}, "".join(parts))
@@ -138,23 +127,21 @@ def _inertials(draw: st.DrawFn, units: Units) -> str:
 @st.composite
 def _geometries(draw: st.DrawFn, units: Units) -> str:
     size = _sizes(units)
-    radius = size.map(_text)
     tag = draw(st.sampled_from(["box", "sphere", "cylinder", "capsule"]))
-    sizes = {"box": {"size": draw(_triple(size))}, "sphere": {"radius": draw(radius)}}
-    own = sizes.get(tag) or {"radius": draw(radius), "length": draw(radius)}
-    return _element("geometry", {}, _element(tag, own))
+    names = {"box": ("size",), "sphere": ("radius",)}.get(tag, ("radius", "length"))
+    values = _triple(size) if tag == "box" else size.map(repr)
+    return _element("geometry", {}, _element(tag, {name: draw(values) for name in names}))
 
 
-def _colors() -> st.SearchStrategy[str]:
-    part = _rounded(0.0, 1.0)
-    odd = st.sampled_from(["0 0 0 0", "0.5 0.5 0.5", "255 0 0 1"])
-    return st.tuples(part, part, part, part).map(_vector) | odd
+_COLORS = st.tuples(*[_rounded(0.0, 1.0)] * 4).map(_vector) | st.sampled_from(
+    ["0 0 0 0", "0.5 0.5 0.5", "255 0 0 1"]
+)
 
 
 @st.composite
 def _materials(draw: st.DrawFn) -> str:
     name = draw(st.sampled_from(["", "red", "Red", "my paint", "1", "missing"]))
-    color = _element("color", {"rgba": draw(_colors())})
+    color = _element("color", {"rgba": draw(_COLORS)})
     return _element("material", {"name": name}, draw(st.sampled_from([color, ""])))
 
 
@@ -201,17 +188,16 @@ def _limits(draw: st.DrawFn, kind: str, units: Units) -> str:
         return ""
     least, greatest = ranges.get(form, (lower, upper))
     bounds = _rounded(0.0, 200.0) | st.sampled_from([0.0, -1.0, 1e9, 1e-3])
-    effort = draw(st.one_of(bounds, bounds, st.none()))
-    velocity = draw(st.one_of(bounds, bounds, st.none()))
-    values = {"lower": least, "upper": greatest, "effort": effort, "velocity": velocity}
-    texts = {name: None if value is None else _text(value) for name, value in values.items()}
+    maximum = st.one_of(bounds, bounds, st.none())
+    values = {"lower": least, "upper": greatest, "effort": draw(maximum), "velocity": draw(maximum)}
+    texts = {name: None if value is None else repr(value) for name, value in values.items()}
     return _element("limit", texts)
 
 
 @st.composite
 def _extras(draw: st.DrawFn, others: list[str]) -> str:
     """Draw dynamics, safety controller, calibration, and a mimic of another joint."""
-    optional = st.none() | _rounded(0.0, 5.0).map(_text)
+    optional = st.none() | _rounded(0.0, 5.0).map(repr)
     rows = (
         (2, "dynamics", ("damping", "friction")),
         (7, "safety_controller", ("k_velocity", "k_position", "soft_lower_limit")),
@@ -223,7 +209,7 @@ def _extras(draw: st.DrawFn, others: list[str]) -> str:
         if draw(st.integers(0, most)) == 0
     ]
     if others and draw(st.integers(0, 3)) == 0:
-        factor = st.none() | _rounded(-3, 3).map(_text) | st.just("0")
+        factor = st.none() | _rounded(-3, 3).map(repr) | st.just("0")
         numbers = {"multiplier": draw(factor), "offset": draw(factor)}
         parts.append(_element("mimic", {"joint": draw(st.sampled_from(others)), **numbers}))
     return "".join(parts)
@@ -241,12 +227,8 @@ def _names(count: int) -> st.SearchStrategy[list[str]]:
 def urdf_texts(draw: st.DrawFn, *, most_links: int = 8) -> str:
     """Draw the text of a URDF file that has one tree of links."""
     count = draw(st.integers(1, most_links))
-    units = draw(
-        st.sampled_from(
-            [Units(1.0, 1.0)] * 4
-            + [Units(0.01, 1e-3), Units(30.0, 1e5), Units(1.0, 1.0, valid=False)]
-        )
-    )
+    scales = [Units(1.0, 1.0)] * 4 + [Units(0.01, 1e-3), Units(30.0, 1e5)]
+    units = draw(st.sampled_from([*scales, Units(1.0, 1.0, valid=False)]))
     links = [name for name in draw(_names(count)) if name != _WORLD]
     joints = draw(_names(len(links)))
     # ``arms``: all joints of the root are fixed, as of several arms on a table.
@@ -256,20 +238,16 @@ def urdf_texts(draw: st.DrawFn, *, most_links: int = 8) -> str:
         links = [_WORLD, *links]
         joints = [*joints, "to world"] if "to world" not in joints else joints
     for index, name in enumerate(links):
-        if index == 0 and base == "undefined":
-            continue
-        if index == 0 and base in {"world", "massless"}:
-            parts.append(_element("link", {"name": name}))
-        else:
+        if index or base in {"plain", "arms"}:
             parts.append(draw(_links(name, units)))
+        elif base != "undefined":
+            parts.append(_element("link", {"name": name}))
     chain = draw(st.booleans())
     for child in range(1, len(links)):
         parent = child - 1 if chain else draw(st.integers(0, child - 1))
         kind = draw(st.sampled_from(_TYPES))
-        if parent == 0 and (base in {"undefined", "arms"}):
-            kind = "fixed"
-        if parent == 0 and base == "world":
-            kind = draw(st.sampled_from(["fixed", "fixed", kind]))
+        if parent == 0 and base in {"undefined", "arms", "world"}:
+            kind = draw(st.sampled_from(["fixed", "fixed", kind if base == "world" else "fixed"]))
         used = joints[1 : len(links)]
         others = [name for name in used if name != joints[child]]
         axis = _axes(units).map(lambda xyz: _element("axis", {"xyz": xyz}))
@@ -285,7 +263,7 @@ def urdf_texts(draw: st.DrawFn, *, most_links: int = 8) -> str:
         parts.append(_element("joint", names, "".join(content)))
     parts = draw(st.permutations(parts)) if draw(st.booleans()) else parts
     for name in ("red", "1"):
-        color = _element("color", {"rgba": draw(_colors())})
+        color = _element("color", {"rgba": draw(_COLORS)})
         parts = [_element("material", {"name": name}, color), *parts]
     name = draw(st.sampled_from(["robot", "my robot", "7dof", "Ω"]))
     return _element("robot", {"name": name}, "\n".join(parts))

@@ -20,14 +20,12 @@ _BOX = '<collision><geometry><box size="0.3 0.2 0.7"/></geometry></collision>'
 
 def _urdf(folder: Path, *links: str, kind: str = "continuous") -> str:
     """Write a star: all further links are children of the first, named a."""
-    names = "abcdefgh"[: len(links)]
-    text = "".join(
-        f'<link name="{name}">{content}</link>' for name, content in zip(names, links, strict=True)
-    )
-    text += "".join(
-        f'<joint name="to_{name}" type="{kind}"><parent link="a"/><child link="{name}"/></joint>'
-        for name in names[1:]
-    )
+    text = ""
+    for name, content in zip("abcdefgh", links, strict=False):
+        text += f'<link name="{name}">{content}</link>'
+        if name != "a":
+            text += f'<joint name="to_{name}" type="{kind}"><parent link="a"/>'
+            text += f'<child link="{name}"/></joint>'
     file = folder / "robot.urdf"
     file.write_text(f'<robot name="r">{text}</robot>')
     return str(file)
@@ -43,19 +41,14 @@ def _estimated(
         name = link.get("name", "")
         if name not in copy.links:
             continue
-        inertial = link.find("inertial")
-        assert inertial is not None
-        origin, mass, inertia = (inertial.find(t) for t in ("origin", "mass", "inertia"))
-        assert origin is not None
-        assert mass is not None
-        assert inertia is not None
-        assert origin.get("rpy") == "0 0 0"
-        xx, xy, xz, yy, yz, zz = (
-            float(inertia.get(key, "nan")) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-        )
-        center = list(map(float, origin.get("xyz", "").split()))
+        (inertial,) = link.findall("inertial")
+        values = {child.tag: child.attrib for child in inertial}
+        assert values["origin"]["rpy"] == "0 0 0"
+        keys = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+        xx, xy, xz, yy, yz, zz = (float(values["inertia"][key]) for key in keys)
+        center = list(map(float, values["origin"]["xyz"].split()))
         tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        found[name] = float(mass.get("value", "nan")), center, tensor
+        found[name] = float(values["mass"]["value"]), center, tensor
     return found
 
 

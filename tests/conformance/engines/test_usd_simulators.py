@@ -223,16 +223,10 @@ def _simulated(
     clearance: float = 0.0,
     seconds: float = 1.0,
 ) -> NDArray[np.float64]:
-    """Return (S, 3) positions of a shape on the ground, at every step [m].
+    """Return (S, 3) positions of a shape on the ground at every step [m].
 
-    Args:
-        process: The simulator.
-        folder: An empty folder.
-        keys: Contact material of the shape, and of the ground.
-        shape: A shape that reaches 0.05 m down.
-        slope: Of the ground, as gravity in its frame [rad].
-        clearance: Height above the ground at the start [m].
-        seconds: Duration [s].
+    The ground has the same contact material, and a slope [rad], as gravity in its frame; the shape
+    reaches 0.05 m down.
     """
     urdf, toml, usd = (folder / f"{name}" for name in ("one.urdf", "one.toml", "scene.usda"))
     urdf.write_text(_ROBOT.format(shape), encoding="utf-8")

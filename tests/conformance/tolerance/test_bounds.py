@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +15,10 @@ from scipy.spatial.transform import Rotation
 
 from tests.conformance.miniatures import ROBOT
 from tests.converter.strategies import robots
-from urdf_usd.conformance.engines.protocol import Observed
+from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
+from urdf_usd.conformance.engines.protocol import Observed, Request
 from urdf_usd.conformance.engines.reference import observe_robot, structure
-from urdf_usd.conformance.observation.robot import ROOT_MOTION, Observation, Quantity
+from urdf_usd.conformance.observation.robot import ROOT_MOTION, Observation
 from urdf_usd.conformance.observation.sampling import configurations
 from urdf_usd.conformance.tolerance import (
     RELATIVE,
@@ -26,82 +29,32 @@ from urdf_usd.conformance.tolerance import (
     scalar_bound,
 )
 from urdf_usd.conformance.verdict.judgement import judge
+from urdf_usd.converter import ConvertOptions
+from urdf_usd.converter.robot.bodies import assign_bodies
 from urdf_usd.converter.robot.model import (
     Continuous,
     Fixed,
     Inertial,
     Joint,
     Link,
-    Planar,
     Pose,
-    Prismatic,
     Range,
     Revolute,
     Robot,
 )
-from urdf_usd.converter.robot.spatial import inertia_tensor, inertia_values, rotation_from_quat_wxyz
+from urdf_usd.converter.robot.topology import build_tree
+from urdf_usd.converter.usd.writer.asset import asset_name
+from urdf_usd.converter.usd.writer.layouts import write_asset
 from urdf_usd.reports.records.record import Grade
-
-_AXIAL = (Revolute, Continuous, Prismatic, Planar)
-
-
-def _float32(value: float) -> float:
-    return float(np.float32(value))
-
-
-def _stored_rotation(rotation: Rotation) -> Rotation:
-    return Rotation.from_quat(rotation.as_quat().astype(np.float32).astype(np.float64))
-
-
-def _pose(position: tuple[float, ...], rotation: Rotation) -> Pose:
-    x, y, z = map(float, position)
-    a, b, c, d = rotation.as_quat(scalar_first=True).tolist()
-    return Pose((x, y, z), (a, b, c, d))
-
-
-def _stored_link(link: Link) -> Link:
-    """Return mass, centre, moments and principal axes, each rounded once."""
-    if link.inertial is None:
-        return link
-    turn = rotation_from_quat_wxyz(link.inertial.origin.quat_wxyz)
-    tensor = turn @ inertia_tensor(link.inertial.inertia) @ turn.T
-    moments, axes = np.linalg.eigh(tensor)
-    axes = axes * np.linalg.det(axes)
-    turned = _stored_rotation(Rotation.from_matrix(axes)).as_matrix()
-    tensor = turned @ np.diag(moments.astype(np.float32).astype(np.float64)) @ turned.T
-    x, y, z = map(_float32, link.inertial.origin.position)
-    mass = _float32(link.inertial.mass)
-    return structs.replace(link, inertial=Inertial(mass, Pose((x, y, z)), inertia_values(tensor)))
-
-
-def _stored_joint(joint: Joint) -> Joint:
-    """Return origin and both rotations of its frame, which include the axis."""
-    own = Rotation.from_quat(joint.origin.quat_wxyz, scalar_first=True)
-    align = Rotation.identity()
-    if isinstance(joint.kind, _AXIAL):
-        align, _ = Rotation.align_vectors([joint.kind.axis], [[1.0, 0.0, 0.0]])
-    first, second = _stored_rotation(own * align), _stored_rotation(align)
-    origin = _pose(tuple(map(_float32, joint.origin.position)), first * second.inv())
-    stored = structs.replace(joint, origin=origin)
-    if not isinstance(joint.kind, _AXIAL):
-        return stored
-    a, b, c = second.apply([1.0, 0.0, 0.0]).tolist()
-    return structs.replace(stored, kind=structs.replace(joint.kind, axis=(a, b, c)))
 
 
 def _require_exact(robot: Robot) -> None:
     """Judge a robot whose numbers are rounded as UsdPhysics stores them."""
-    sampled = configurations(structure(robot), 6)
-    stored = structs.replace(
-        robot,
-        links=tuple(map(_stored_link, robot.links)),
-        joints=tuple(map(_stored_joint, robot.joints)),
-    )
-    states = frozenset({Quantity.FRAMES, Quantity.MASS, Quantity.MOTION})
-    expected, actual = (
-        structs.replace(observe_robot(each, sampled), states=states) for each in (robot, stored)
-    )
-    checks = judge({"reference": Observed(expected)}, Observed(actual)).checks
+    sampled, tree = configurations(structure(robot), 6), build_tree(robot)
+    with tempfile.TemporaryDirectory() as folder:
+        write_asset(robot, tree, assign_bodies(tree), Path(folder), ConvertOptions())
+        usd = OpenusdEngine().observe(Request(str(Path(folder, asset_name(robot))), sampled))
+    checks = judge({"reference": Observed(observe_robot(robot, sampled))}, Observed(usd)).checks
     nothing = {Grade.NOT_COMPARABLE, Grade.NOT_APPLICABLE}
     graded = {check.id: check for check in checks if check.grade not in nothing}
 
@@ -126,7 +79,9 @@ def _chain(seed: int, depth: int, *, welded: bool) -> Robot:
     random = np.random.default_rng(seed)
 
     def pose(scale: float) -> Pose:
-        return _pose(tuple(random.normal(scale=scale, size=3)), Rotation.random(rng=random))
+        x, y, z = random.normal(scale=scale, size=3).tolist()
+        a, b, c, d = Rotation.random(rng=random).as_quat(scalar_first=True).tolist()
+        return Pose((x, y, z), (a, b, c, d))
 
     def link(number: int) -> Link:
         a, b, c = random.uniform(0.02, 0.3, size=3) ** 2
