@@ -10,7 +10,7 @@ from msgspec import Struct, field, structs
 
 from urdf_usd.conformance.converters.candidates import OWN, Candidate
 from urdf_usd.conformance.engines import protocol as p
-from urdf_usd.conformance.execution.worker import Steps, Workers
+from urdf_usd.conformance.execution import worker
 from urdf_usd.conformance.observation.robot import Observation
 from urdf_usd.conformance.options import DEFAULT_LIMITS, Limits
 from urdf_usd.conformance.verdict.judged import DECIDING, REFERENCE, RoundTripOutcomes
@@ -63,7 +63,7 @@ def installed_engine(name: str) -> InstalledEngine:
 
 def _load_engines(names: Sequence[str]) -> list[InstalledEngine]:
     """Load engines, each as a step; one that crashes is listed as crashed."""
-    steps, found = Steps(), []
+    steps, found = worker.Steps(), []
     for name in names:
         engine = steps.call(name, installed_engine, name)
         if isinstance(engine, p.Crashed):
@@ -73,17 +73,19 @@ def _load_engines(names: Sequence[str]) -> list[InstalledEngine]:
     return found
 
 
-def list_engines(workers: Workers) -> list[InstalledEngine]:
-    """Load all installed engines in workers, and list them sorted by name."""
-    limit = max(workers.limits.time, _LOADING)
-    found = workers.call(_load_engines, p.names(), timeout=limit)
+def list_engines(limits: Limits = DEFAULT_LIMITS) -> list[InstalledEngine]:
+    """Load all installed engines in a worker, and list them sorted by name."""
+    timeout = max(limits.time, _LOADING)
+    found = worker.call(_load_engines, p.names(), limits=limits, timeout=timeout)
     if isinstance(found, list):
         return found
     why = found.reason if isinstance(found, p.Crashed) else found
     raise p.MissingEngineError(f"engines cannot be loaded: {why}{_HINT}")
 
 
-def select_engines(workers: Workers, requested: Sequence[str] = ()) -> tuple[InstalledEngine, ...]:
+def select_engines(
+    requested: Sequence[str] = (), limits: Limits = DEFAULT_LIMITS
+) -> tuple[InstalledEngine, ...]:
     """Select the engines of a run: those requested, and the two that verdicts need.
 
     If none is requested, these are all that are available or crash when they are loaded.
@@ -94,7 +96,7 @@ def select_engines(workers: Workers, requested: Sequence[str] = ()) -> tuple[Ins
     """
     for name in requested:
         p.target(name)
-    engines = list_engines(workers)
+    engines = list_engines(limits)
     for engine in engines:
         if engine.name in _NEEDED and not engine.is_available:
             raise p.MissingEngineError(

@@ -17,6 +17,7 @@ from msgspec import structs
 
 from urdf_usd.conformance.engines import protocol
 from urdf_usd.conformance.engines.protocol import Crashed
+from urdf_usd.conformance.execution import worker
 from urdf_usd.conformance.execution.folder import (
     RunFolder,
     claim_run_folder,
@@ -26,12 +27,7 @@ from urdf_usd.conformance.execution.folder import (
 )
 from urdf_usd.conformance.execution.job import Examined, Job, select_engines
 from urdf_usd.conformance.execution.record import crashed, summary_of, unavailable_record
-from urdf_usd.conformance.execution.worker import (
-    ClusterError,
-    Workers,
-    call_on_usd,
-    processors,
-)
+from urdf_usd.conformance.execution.worker import ClusterError, call_on_usd, processors
 from urdf_usd.conformance.options import CheckOptions, Limits, RunOptions
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.options import ConvertOptions, Sources, VariantChoice
@@ -115,27 +111,30 @@ def compare_descriptions(
 
 
 def examine_in_workers(
-    workers: Workers, jobs: Iterable[Job], at_once: int = 1
+    jobs: Sequence[Job], at_once: int = 1
 ) -> Generator[tuple[Job, Examined | ConversionError]]:
-    """Examine robots in workers; yield them with results, crashes too, as they finish."""
-    jobs = tuple(jobs)
-    for number, result in workers.call_all(_EXAMINE, ((job,) for job in jobs), at_once):
+    """Examine robots in workers; yield them with results, crashes too, as they finish.
+
+    All have the same limits.
+    """
+    if not jobs:
+        return
+    calls = ((job,) for job in jobs)
+    for number, result in worker.call_all(_EXAMINE, calls, jobs[0].limits, at_once):
         job = jobs[number]
         yield job, crashed(job, result.reason) if isinstance(result, Crashed) else result
 
 
-def examine_in_worker(workers: Workers, job: Job) -> RobotRecord:
+def examine_in_worker(job: Job) -> RobotRecord:
     """Examine one robot in a worker; raise the :class:`ConversionError` of a check."""
-    ((_, result),) = examine_in_workers(workers, [job])
+    ((_, result),) = examine_in_workers([job])
     if isinstance(result, ConversionError):
         raise result
     return result.record
 
 
 def _checked(job: Job, engines: Sequence[str]) -> RobotRecord:
-    with Workers(job.limits) as workers:
-        chosen = select_engines(workers, engines)
-        return examine_in_worker(workers, structs.replace(job, engines=chosen))
+    return examine_in_worker(structs.replace(job, engines=select_engines(engines, job.limits)))
 
 
 def variant_combinations(
@@ -226,27 +225,26 @@ def run_in_folder(
             jobs.append(job)
     if not jobs:
         return
-    with Workers(options.limits) as workers:
-        engines = select_engines(workers, options.engines)
-        complete = tuple(structs.replace(job, engines=engines) for job in jobs)
-        if options.scheduler is None:
-            finished = examine_in_workers(workers, complete, options.jobs or processors())
-        else:
-            finished = _examined_on(options.scheduler, complete)
-        with closing(finished):
-            for job, result in finished:
-                if isinstance(result, ConversionError):
-                    raise result
-                hashes = [file.sha256 for file in result.inputs]
-                found = fingerprint(job, options.engines, hashes, crashed=result.crashed)
-                yield _written(
-                    folder,
-                    job.place,
-                    structs.replace(result.record, fingerprint=found),
-                    inputs=tuple(file.path for file in result.inputs),
-                    references=result.references,
-                    crashed=result.crashed,
-                )
+    engines = select_engines(options.engines, options.limits)
+    complete = tuple(structs.replace(job, engines=engines) for job in jobs)
+    if options.scheduler is None:
+        finished = examine_in_workers(complete, options.jobs or processors())
+    else:
+        finished = _examined_on(options.scheduler, complete)
+    with closing(finished):
+        for job, result in finished:
+            if isinstance(result, ConversionError):
+                raise result
+            hashes = [file.sha256 for file in result.inputs]
+            found = fingerprint(job, options.engines, hashes, crashed=result.crashed)
+            yield _written(
+                folder,
+                job.place,
+                structs.replace(result.record, fingerprint=found),
+                inputs=tuple(file.path for file in result.inputs),
+                references=result.references,
+                crashed=result.crashed,
+            )
 
 
 def _written(folder: RunFolder, place: str, record: RobotRecord, **known: object) -> RobotRecord:
@@ -311,11 +309,11 @@ def _connected(address: str) -> Iterator[Client]:
             reason = f"the workers of {address} cannot load what they need: {error}"
             raise ClusterError(reason) from error
         here = present_versions()
-        for worker, there in versions.items():
+        for machine, there in versions.items():
             for name in sorted({*here, *there}):
                 if here.get(name) != there.get(name):
                     raise ClusterError(
-                        f"{worker} has {name} {there.get(name, 'not at all')}, and this machine "
+                        f"{machine} has {name} {there.get(name, 'not at all')}, and this machine "
                         f"{here.get(name, 'not')}: results would not be the same"
                     )
         yield client
@@ -325,9 +323,7 @@ def _examined_there(job: Job) -> Examined | ConversionError | None:
     """Examine a robot on a Dask worker; None if its files are not there."""
     if not (job.source.path.exists() and job.folder.is_dir()):
         return None
-    # An idle process serves the next robot.
-    with Workers(job.limits) as workers:
-        ((_, result),) = examine_in_workers(workers, [job])
+    ((_, result),) = examine_in_workers([job])
     return result
 
 
@@ -389,12 +385,11 @@ def changed_robots(
     changed = {one.id: _changed_files(one.path.resolve().parent, revision) for one in here}
     kept = {source.id for source in sources if isinstance(source, UnavailableSource)}
     jobs = [(Job(source, options=options),) for source in here]
-    with Workers(limits) as workers:
-        for number, paths in workers.call_all(_INPUT_PATHS, jobs, at_once):
-            name = here[number].id
-            # A crash, or files that are not there: it is not known.
-            if not isinstance(paths, frozenset) or not paths.isdisjoint(changed[name]):
-                kept.add(name)
+    for number, paths in worker.call_all(_INPUT_PATHS, jobs, limits, at_once):
+        name = here[number].id
+        # A crash, or files that are not there: it is not known.
+        if not isinstance(paths, frozenset) or not paths.isdisjoint(changed[name]):
+            kept.add(name)
     return tuple(source for source in sources if source.id in kept)
 
 

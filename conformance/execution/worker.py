@@ -12,13 +12,11 @@ import atexit
 import contextlib
 import faulthandler
 import functools
-import itertools
 import os
 import pickle
 import pkgutil
 import re
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -98,10 +96,10 @@ def processors() -> int:
 
 
 class _Child:
-    def __init__(self, connection: Connection, memory: int | None) -> None:
+    def __init__(self, connection: Connection, folder: Path, memory: int | None) -> None:
         self.connection = connection
+        self.folder = folder  # for the output and temporary files of the process
         self.memory = memory  # limit that is not set yet [MiB]
-        self.folder = Path()  # for the output and temporary files of the process
         self.timeout = 0.0
         self.environment: dict[str, str] = {}  # of the program
         self.crashes: dict[str, Crashed] = {}  # how steps of the call ended former processes
@@ -228,7 +226,7 @@ class Steps:
         return ending
 
 
-def serve(connection: int, life: int, memory: int | None) -> None:
+def serve(connection: int, life: int, folder: str, memory: int | None) -> None:
     """Serve calls of the parent in this process, within a limit of memory [MiB].
 
     Calls come from a descriptor; ``life`` is one of a pipe that closes when the parent ends.
@@ -240,13 +238,11 @@ def serve(connection: int, life: int, memory: int | None) -> None:
         os.killpg(os.getpid(), signal.SIGKILL)
 
     threading.Thread(target=_kill_when_parent_ends, daemon=True).start()
-    _child = child = _Child(Connection(connection), memory)
+    _child = child = _Child(Connection(connection), Path(folder), memory)
     # The end of the connection: the parent closed it, and perhaps removed the folder.
     with contextlib.suppress(EOFError, FileNotFoundError, ConnectionError):
         while True:
-            child.folder, child.timeout, child.environment, child.directory, pickled = (
-                child.connection.recv()
-            )
+            child.timeout, child.environment, child.directory, pickled = child.connection.recv()
             answer = _attempt(child.answer, pickled)
             if isinstance(answer, Crashed):
                 answer = pickle.dumps(answer)
@@ -265,21 +261,21 @@ class _Task(Struct, eq=False):
 
 
 class _Worker:
-    """A child process, which serves one call at a time until it ends; it makes its folder."""
+    """A child process, which serves one call at a time until it ends."""
 
-    def __init__(self, folder: Path, memory: int | None) -> None:
-        self.folder = folder
+    def __init__(self, memory: int | None) -> None:
+        self._ended = contextlib.ExitStack()
+        self.folder = self._ended.enter_context(temporary_folder())
         self.calls = 0  # number of calls that it has served
         self.step = ""  # of the last call, that began last; empty before the first
         self.used_up = False
         self._timeout = self._deadline = 0.0  # the latter by the monotonic clock [s]
         self.connection, theirs = Pipe()
-        folder.mkdir()
         numbers = theirs.fileno(), _life()[0]
-        arguments = ", ".join(map(repr, (*numbers, memory)))
+        arguments = ", ".join(map(repr, (*numbers, str(self.folder), memory)))
         path = [*map(str, sys.path)]
         program = _PROGRAM.format(path=path, module=__name__, arguments=arguments)
-        with theirs, (folder / _PRINTED).open("wb") as printed:
+        with theirs, (self.folder / _PRINTED).open("wb") as printed:
             # A session of its own: Ctrl-C goes to this program alone, and whatever the
             # functions start is in the group that is killed.
             self._process = subprocess.Popen(
@@ -302,8 +298,7 @@ class _Worker:
         self._deadline = time.monotonic() + (_STARTING if self.calls == 1 else timeout + _GRACE)
         # If the process has ended, receiving tells.
         with contextlib.suppress(OSError):
-            given = self.folder, timeout, dict(os.environ), str(Path.cwd())
-            self.connection.send((*given, pickled))
+            self.connection.send((timeout, dict(os.environ), str(Path.cwd()), pickled))
 
     def receive(self, ready: Iterable[object]) -> tuple[Any] | Crashed | None:
         """Return the result of the call, if it has come; ``ready`` is from :func:`wait`."""
@@ -364,12 +359,11 @@ class _Worker:
         self.connection.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_GRACE)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._ended.close()
 
 
-# An idle process for the next use of this module by the program, as imports take it a second;
-# by the memory limit, and the path of modules.
-_kept: dict[tuple[int | None, tuple[str, ...]], _Worker] = {}
+# Idle processes, by the memory limit and the path of modules.
+_idle: dict[tuple[int | None, tuple[str, ...]], list[_Worker]] = {}
 
 
 @functools.cache
@@ -379,9 +373,11 @@ def _life() -> tuple[int, int]:
 
 
 @atexit.register
-def _end_kept() -> None:
-    while _kept:
-        _kept.popitem()[1].end()
+def end_idle() -> None:
+    """End the idle processes of this program."""
+    while _idle:
+        for worker in _idle.popitem()[1]:
+            worker.end()
 
 
 def _portable(text: str, folder: str) -> str:
@@ -393,94 +389,72 @@ def _portable(text: str, folder: str) -> str:
     return re.sub(r"0x[0-9a-f]{6,}", "0x...", text)
 
 
-class Workers(contextlib.ExitStack):
-    """The worker processes of a program, which end on leaving the block, but for an idle one."""
+def call(
+    function: Called[_Result],
+    *arguments: object,
+    limits: Limits = DEFAULT_LIMITS,
+    timeout: float | None = None,
+) -> _Result | ConversionError | Crashed:
+    """Call a function in a worker; see :func:`call_all`."""
+    ((_, result),) = call_all(function, [arguments], limits, timeout=timeout)
+    return result
 
-    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
-        super().__init__()
-        self.limits = limits  # of each process
-        self._key = limits.memory, tuple(map(str, sys.path))
-        self._folder = self.enter_context(temporary_folder())
-        self._numbers = itertools.count()
-        self._idle: list[_Worker] = []
-        self.callback(self._end_idle)
 
-    def _end_idle(self) -> None:
-        if self._idle and self._key not in _kept:
-            _kept[self._key] = self._idle.pop()
-        for worker in self._idle:
-            worker.end()
+def call_all(
+    function: Called[_Result],
+    calls: Iterable[tuple[object, ...]],
+    limits: Limits = DEFAULT_LIMITS,
+    at_once: int = 1,
+    timeout: float | None = None,
+) -> Generator[tuple[int, _Result | ConversionError | Crashed]]:
+    """Call a function in workers with several arguments, such as robots, some at the same time.
 
-    def call(
-        self, function: Called[_Result], *arguments: object, timeout: float | None = None
-    ) -> _Result | ConversionError | Crashed:
-        """Call a function in a worker; see :meth:`call_all`."""
-        ((_, result),) = self.call_all(function, [arguments], timeout=timeout)
-        return result
+    A step that ends the process counts as crashed, and the function is called again in a
+    new process, without it. If the process has served other calls, it is called again with
+    that step first: answers do not depend on them. The child does not import the main
+    module, and has the environment and working directory of this process.
 
-    def call_all(
-        self,
-        function: Called[_Result],
-        calls: Iterable[tuple[object, ...]],
-        at_once: int = 1,
-        timeout: float | None = None,
-    ) -> Generator[tuple[int, _Result | ConversionError | Crashed]]:
-        """Call a function with several arguments, such as robots, some at the same time.
-
-        A step that ends the process counts as crashed, and the function is called again in a
-        new process, without it. If the process has served other calls, it is called again with
-        that step first: answers do not depend on them. The child does not import the main
-        module, and has the environment and working directory of this process.
-
-        Yields:
-            In the order in which they finish, the number of a call, and what the function
-            returns, or the :class:`ConversionError` that it raises; or how the process
-            ended, if not in a step.
-        """
-        waiting = deque(_Task(number, arguments, {}) for number, arguments in enumerate(calls))
-        busy: dict[_Worker, _Task] = {}
-        try:
-            while waiting or busy:
-                while waiting and len(busy) < at_once:
-                    task = waiting.popleft()
-                    worker = self._take(fresh=task.fresh)
-                    busy[worker] = task
-                    worker.begin(function, task, timeout or self.limits.time)
-                ready = wait([worker.connection for worker in busy], _LOOK)
-                for worker in tuple(busy):
-                    ending = worker.receive(ready)
-                    if ending is None:
-                        continue
-                    task = busy.pop(worker)
-                    if not isinstance(ending, Crashed):
-                        if worker.used_up:
-                            worker.end()
-                        else:
-                            self._idle.append(worker)
-                        yield task.number, ending[0]
-                        continue
-                    worker.end()
-                    if worker.calls > 1 or (worker.step and worker.step not in task.crashes):
-                        if worker.calls == 1:
-                            task.crashes[worker.step] = ending
-                        task.fresh = True
-                        waiting.appendleft(task)
+    Yields:
+        In the order in which they finish, the number of a call, and what the function
+        returns, or the :class:`ConversionError` that it raises; or how the process
+        ended, if not in a step.
+    """
+    waiting = deque(_Task(number, arguments, {}) for number, arguments in enumerate(calls))
+    busy: dict[_Worker, _Task] = {}
+    idle = _idle.setdefault((limits.memory, tuple(map(str, sys.path))), [])
+    try:
+        while waiting or busy:
+            while waiting and len(busy) < at_once:
+                task = waiting.popleft()
+                worker = _Worker(limits.memory) if task.fresh or not idle else idle.pop()
+                busy[worker] = task
+                worker.begin(function, task, timeout or limits.time)
+            ready = wait([worker.connection for worker in busy], _LOOK)
+            for worker in tuple(busy):
+                ending = worker.receive(ready)
+                if ending is None:
+                    continue
+                task = busy.pop(worker)
+                if not isinstance(ending, Crashed):
+                    if worker.used_up:
+                        worker.end()
                     else:
-                        yield task.number, ending
-        finally:
-            for worker in busy:
+                        idle.append(worker)
+                    yield task.number, ending[0]
+                    continue
                 worker.end()
-
-    def _take(self, *, fresh: bool) -> _Worker:
-        if self._idle and not fresh:
-            return self._idle.pop()
-        folder = self._folder / str(next(self._numbers))
-        worker = None if fresh else _kept.pop(self._key, None)
-        if worker is None:
-            return _Worker(folder, self.limits.memory)
-        folder.mkdir()
-        worker.folder = folder
-        return worker
+                if worker.calls > 1 or (worker.step and worker.step not in task.crashes):
+                    if worker.calls == 1:
+                        task.crashes[worker.step] = ending
+                    task.fresh = True
+                    waiting.appendleft(task)
+                else:
+                    yield task.number, ending
+    finally:
+        # One stays for the next calls of the program, as imports take a second.
+        for worker in (*busy, *idle[1:]):
+            worker.end()
+        del idle[1:]
 
 
 def call_on_usd(
@@ -496,8 +470,7 @@ def call_on_usd(
             or a limit was exceeded.
     """
     captured_call: Called[tuple[_Result, str]] = _captured
-    with Workers(limits) as workers:
-        answer = workers.call(captured_call, function, usd, *arguments)
+    answer = call(captured_call, function, usd, *arguments, limits=limits)
     if isinstance(answer, ConversionError):
         raise answer
     if not isinstance(answer, Crashed):

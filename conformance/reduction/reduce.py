@@ -26,7 +26,6 @@ from urdf_usd.conformance.execution.job import (
     select_engines,
 )
 from urdf_usd.conformance.execution.run import examine_in_workers
-from urdf_usd.conformance.execution.worker import Workers
 from urdf_usd.conformance.options import DEFAULT_LIMITS, Limits
 from urdf_usd.conformance.reduction.edits import (
     PASSES,
@@ -168,7 +167,7 @@ def reduce_robot(
     """
     document = standalone_document(source, options.convert)
     numbers = itertools.count()
-    with temporary_folder() as temporary, Workers(options.limits) as workers:
+    with temporary_folder() as temporary:
 
         def examine(robots: Sequence[RobotSource], engines: _Engines) -> list[RobotRecord]:
             with temporary_folder() as out:
@@ -185,7 +184,7 @@ def reduce_robot(
                     for number, robot in enumerate(robots)
                 ]
                 records = {}
-                for job, result in examine_in_workers(workers, jobs, options.jobs):
+                for job, result in examine_in_workers(jobs, options.jobs):
                     assert isinstance(result, Examined)  # noqa: S101  # it is no check
                     records[job.folder] = result.record
             return [records[job.folder] for job in jobs]
@@ -203,7 +202,7 @@ def reduce_robot(
             found = examine_texts(texts, engines)
             return [_has_failure(one, failure) and _rules(one) <= rules for one in found]
 
-        every = select_engines(workers, options.engines)
+        every = select_engines(options.engines, options.limits)
         (record,) = examine([source], every)
         found = [
             one

@@ -12,7 +12,7 @@ import pytest
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.examine import examine
 from urdf_usd.conformance.execution.job import InstalledEngine, Job, installed_engine
-from urdf_usd.conformance.execution.worker import Called, Workers
+from urdf_usd.conformance.execution.worker import Called
 from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.options import VariantChoice
 from urdf_usd.corpus import RobotSource
@@ -57,11 +57,10 @@ def examine_in_this_process(
     known = {step: Crashed(reason) for step, reason in crashes.items()}
 
     def examined(
-        _: Workers,
         function: Called[object],
         robots: Iterable[tuple[object, ...]],
-        *_at: int,
-        **__: float | None,
+        *_: object,
+        **__: object,
     ) -> Iterator[tuple[int, object]]:
         for number, arguments in enumerate(robots):
             job = arguments[0]
@@ -69,4 +68,4 @@ def examine_in_this_process(
             called = pkgutil.resolve_name(function) if isinstance(function, str) else function
             yield number, called(*arguments, *([known] if matches else []))
 
-    monkeypatch.setattr(Workers, "call_all", examined)
+    monkeypatch.setattr("urdf_usd.conformance.execution.worker.call_all", examined)

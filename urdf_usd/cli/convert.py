@@ -22,7 +22,7 @@ from urdf_usd.cli.failures import CommandError, ExitCode, refused_warnings
 from urdf_usd.cli.parameters import is_given
 from urdf_usd.cli.terminal import counted, say, show_diagnostics, shown_status
 from urdf_usd.conformance.engines.protocol import Crashed
-from urdf_usd.conformance.execution.worker import Workers, call_on_usd, processors
+from urdf_usd.conformance.execution.worker import call_all, call_on_usd, processors
 from urdf_usd.converter.conversion import Conversion, convert_parsed
 from urdf_usd.converter.conversion import convert as convert_robot
 from urdf_usd.converter.diagnostics import ConversionError
@@ -105,11 +105,8 @@ def _in_workers(
 ) -> Iterator[Conversion | ConversionError | str]:
     files = [(robot.path, folder, chosen) for robot, folder, chosen in orders]
     done: dict[int, Conversion | ConversionError | Crashed] = {}
-    # It ends the workers before their block does.
-    with (
-        Workers(options.limits) as workers,
-        contextlib.closing(workers.call_all(convert_robot, files, jobs or processors())) as results,
-    ):
+    calls = call_all(convert_robot, files, options.limits, jobs or processors())
+    with contextlib.closing(calls) as results:
         for number in range(len(files)):
             while number not in done:
                 done.update([next(results)])

@@ -23,7 +23,6 @@ from urdf_usd.conformance.descriptions import mjcf_inputs
 from urdf_usd.conformance.engines.mjcf import kept_robot
 from urdf_usd.conformance.engines.protocol import Available, Crashed, UnsupportedError
 from urdf_usd.conformance.execution.job import list_engines
-from urdf_usd.conformance.execution.worker import Workers
 from urdf_usd.conformance.observation.robot import VELOCITIES
 from urdf_usd.converter import ConversionError, Severity
 from urdf_usd.converter.file_content import InputFile
@@ -215,9 +214,7 @@ def doctor(options: Doctor) -> None:
 
 def _engines() -> Iterator[tuple[bool, str, str]]:
     # In a child process, which discards what engines print as they are imported.
-    with Workers() as workers:
-        engines = list_engines(workers)
-    for engine in engines:
+    for engine in list_engines():
         reads = f"reads {engine.side.upper()}" if engine.side else "crashes"
         match engine.availability:
             case Crashed(reason):

@@ -18,7 +18,6 @@ from urdf_usd.conformance.execution.job import InstalledEngine, Job, select_engi
 from urdf_usd.conformance.execution.record import unavailable_record
 from urdf_usd.conformance.execution.run import check as check_usd
 from urdf_usd.conformance.execution.run import examine_in_worker
-from urdf_usd.conformance.execution.worker import Workers
 from urdf_usd.conformance.gate import FailOn, failures
 from urdf_usd.conformance.options import CheckOptions
 from urdf_usd.converter import ConvertOptions
@@ -40,14 +39,14 @@ _Options = TypeVar("_Options", bound=Struct)
 class Examiner:
     """Converts and checks robots, which share processes and engines."""
 
-    def __init__(self, workers: Workers, out: Path, engines: Sequence[str] = ()) -> None:
-        self._workers, self._out, self._requested = workers, out, tuple(engines)
+    def __init__(self, out: Path, engines: Sequence[str] = ()) -> None:
+        self._out, self._requested = out, tuple(engines)
         self._numbers = itertools.count()
         self._known: dict[str, RobotRecord] = {}
 
     @cached_property
     def _engines(self) -> tuple[InstalledEngine, ...]:
-        return select_engines(self._workers, self._requested)
+        return select_engines(self._requested)
 
     def examine(self, source: Resolved, options: ConvertOptions = _DEFAULTS) -> RobotRecord:
         if isinstance(source, UnavailableSource):
@@ -55,11 +54,10 @@ class Examiner:
         job = Job(
             source=source,
             engines=self._engines,
-            limits=self._workers.limits,
             folder=self._out / str(next(self._numbers)),
             options=options,
         )
-        return examine_in_worker(self._workers, job)
+        return examine_in_worker(job)
 
     def remembered(self, source: Resolved) -> RobotRecord:
         """Return what :meth:`examine` found of a robot, by its id, the first time."""

@@ -6,7 +6,6 @@ adds no option name that another plugin may use.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,17 +72,14 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def conformance_examiner(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Examiner]:
+) -> Examiner:
     """Convert and check robots, each once in a session."""
     # Imports engines, so only in sessions that use the fixture.
-    from urdf_usd.conformance.execution.worker import Workers
     from urdf_usd.pytest_plugin.fixture import Examiner
 
     engines = request.config.getoption("--conformance-engine") or ()
     folder = tmp_path_factory.mktemp("conformance")
-    # Processes start at the first robot.
-    with Workers() as workers:
-        yield Examiner(workers, folder, engines)
+    return Examiner(folder, engines)
 
 
 @pytest.fixture

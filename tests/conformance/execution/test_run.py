@@ -19,10 +19,9 @@ from urdf_usd.conformance.engines.protocol import (
     Unavailable,
     UnknownEngineError,
 )
-from urdf_usd.conformance.execution import converting
+from urdf_usd.conformance.execution import converting, worker
 from urdf_usd.conformance.execution.job import InstalledEngine, select_engines
 from urdf_usd.conformance.execution.run import check, run
-from urdf_usd.conformance.execution.worker import Workers
 from urdf_usd.conformance.options import CheckOptions, RunOptions
 from urdf_usd.converter import Conversion, ConvertOptions, convert
 from urdf_usd.converter.conversion import convert_parsed
@@ -159,14 +158,12 @@ def test_engines_are_selected(
             for name in of_side
         ]
 
-    monkeypatch.setattr(Workers, "call", listed)
-    with Workers() as workers:
-        if chosen is None:
-            with pytest.raises(MissingEngineError, match="openusd is not usable: it is not"):
-                select_engines(workers, requested)
-        else:
-            found = select_engines(workers, requested)
-            assert sorted(engine.name for engine in found) == sorted(chosen)
+    monkeypatch.setattr(worker, "call", listed)
+    if chosen is None:
+        with pytest.raises(MissingEngineError, match="openusd is not usable: it is not"):
+            select_engines(requested)
+    else:
+        assert sorted(one.name for one in select_engines(requested)) == sorted(chosen)
 
 
 # check

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -28,19 +28,12 @@ from tests.conformance.misbehaviour import (
 from tests.conformance.runs import processes_with, wait_until
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution import worker
-from urdf_usd.conformance.execution.worker import OUT_OF_MEMORY, Steps, Workers
+from urdf_usd.conformance.execution.worker import OUT_OF_MEMORY, Steps, call, call_all, end_idle
 from urdf_usd.conformance.options import Limits
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory limits are Linux's")
 
 _LIMITS = Limits(memory=1024)
-
-
-@pytest.fixture(scope="module")
-def workers() -> Iterator[Workers]:
-    """Those of all tests: each must leave them usable."""
-    with Workers(_LIMITS) as opened:
-        yield opened
 
 
 def _reason(ending: object) -> str:
@@ -61,9 +54,9 @@ def _steps_around(kind: str) -> list[object]:
 
 @pytest.mark.parametrize("kind", [*CRASHES, *LITTER])
 def test_step_costs_its_own_answer_and_the_next_finds_the_process_as_it_was(
-    workers: Workers, kind: str
+    kind: str,
 ) -> None:
-    answer = workers.call(_steps_around, kind)
+    answer = call(_steps_around, kind, limits=_LIMITS)
 
     assert isinstance(answer, list)
     before, ending, after, crashed = answer
@@ -84,9 +77,9 @@ def _three_steps() -> int:
 
 
 def test_each_step_has_its_own_time_limit() -> None:
-    with Workers(Limits(time=1.0, memory=1024)) as hasty:
-        assert _reason(hasty.call(_hang_in_step, "hang-with-lock")) == "no answer after 1 s"
-        assert hasty.call(_three_steps) == 3
+    limits = Limits(time=1.0, memory=1024)
+    assert _reason(call(_hang_in_step, "hang-with-lock", limits=limits)) == "no answer after 1 s"
+    assert call(_three_steps, limits=limits) == 3
 
 
 _CALLS = itertools.count(1)
@@ -102,8 +95,7 @@ def _crash_if_used(kind: str) -> int:
 
 @pytest.mark.parametrize("kind", ["abort", "hard-exit-0", "memory-error"])
 def test_crash_after_other_robots_is_repeated_in_a_new_process(kind: str) -> None:
-    with Workers(_LIMITS) as fresh:
-        assert [fresh.call(_crash_if_used, kind) for _ in range(2)] == [1, 1]
+    assert [call(_crash_if_used, kind, limits=_LIMITS) for _ in range(2)] == [1, 1]
 
 
 def _allocate(mebibytes: int) -> int:
@@ -112,8 +104,8 @@ def _allocate(mebibytes: int) -> int:
 
 
 def test_worker_with_much_memory_is_replaced() -> None:
-    with Workers(Limits(memory=None)) as fresh:
-        used = [fresh.call(_allocate, size) for size in (10, worker._MOST_MEMORY + 10, 10)]
+    sizes, limits = (10, worker._MOST_MEMORY + 10, 10), Limits(memory=None)
+    used = [call(_allocate, size, limits=limits) for size in sizes]
     assert used[0] == used[1] != used[2]
 
 
@@ -123,16 +115,16 @@ def _meet(folder: str, own: str, other: str) -> str:
     return own
 
 
-def test_robots_are_examined_at_the_same_time(workers: Workers, tmp_path: Path) -> None:
+def test_robots_are_examined_at_the_same_time(tmp_path: Path) -> None:
     names = [(str(tmp_path), "a", "b"), (str(tmp_path), "b", "a")]
 
-    assert dict(workers.call_all(_meet, names, 2)) == {0: "a", 1: "b"}
+    assert dict(call_all(_meet, names, _LIMITS, at_once=2)) == {0: "a", 1: "b"}
 
 
 @pytest.mark.parametrize("kind", HANGS)
-def test_hang_ends_at_time_limit(workers: Workers, kind: str) -> None:
+def test_hang_ends_at_time_limit(kind: str) -> None:
     """Whatever holds Python's lock or ignores signals."""
-    ending = workers.call(hang, kind, timeout=0.5)
+    ending = call(hang, kind, limits=_LIMITS, timeout=0.5)
 
     assert _reason(ending) == "no answer after 0.5 s"
     assert isinstance(ending, Crashed)
@@ -140,12 +132,13 @@ def test_hang_ends_at_time_limit(workers: Workers, kind: str) -> None:
     assert ending.output.endswith(" in hang")
 
 
-def test_stopped_process_is_killed(workers: Workers) -> None:
+def test_stopped_process_is_killed() -> None:
     """It cannot end itself; the time for a process to start is not added to its first call."""
     begin = time.monotonic()
-    with Workers(_LIMITS) as fresh:
-        for used in (fresh, workers):
-            assert _reason(used.call(stop, timeout=0.5)) == "no answer after 0.5 s"
+    for used in (False, True):
+        end_idle()
+        assert not used or call(abs, -1, limits=_LIMITS) == 1
+        assert _reason(call(stop, limits=_LIMITS, timeout=0.5)) == "no answer after 0.5 s"
     assert time.monotonic() - begin < 60
 
 
@@ -160,28 +153,27 @@ def test_stopped_process_is_killed(workers: Workers) -> None:
     ],
 )
 def test_call_without_an_answer_is_a_crash(
-    workers: Workers, function: Callable[[], object], reason: tuple[str, ...]
+    function: Callable[[], object], reason: tuple[str, ...]
 ) -> None:
-    assert any(one in _reason(workers.call(function)) for one in reason)
+    assert any(one in _reason(call(function, limits=_LIMITS)) for one in reason)
 
 
 def test_process_has_the_environment_and_no_module_of_the_folder(
-    workers: Workers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "traceback.py").write_text("raise SystemExit(3)")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ROS_PACKAGE_PATH", "/somewhere")
-    with Workers(_LIMITS) as fresh:
-        for used in (workers, fresh):
-            assert used.call(os.getenv, "ROS_PACKAGE_PATH") == "/somewhere"
-            assert used.call(os.getcwd) == str(tmp_path)
+    end_idle()
+    for _ in ("in a new process", "in one that was used"):
+        assert call(os.getenv, "ROS_PACKAGE_PATH", limits=_LIMITS) == "/somewhere"
+        assert call(os.getcwd, limits=_LIMITS) == str(tmp_path)
 
 
-def test_memory_limit_counts_what_is_allocated_later(workers: Workers) -> None:
-    with Workers(Limits(memory=None)) as unlimited:
-        assert isinstance(workers.call(_allocate, 64), int)
-        assert _reason(workers.call(_allocate, 2048)) == OUT_OF_MEMORY
-        assert isinstance(unlimited.call(_allocate, 2048), int)
+def test_memory_limit_counts_what_is_allocated_later() -> None:
+    assert isinstance(call(_allocate, 64, limits=_LIMITS), int)
+    assert _reason(call(_allocate, 2048, limits=_LIMITS)) == OUT_OF_MEMORY
+    assert isinstance(call(_allocate, 2048, limits=Limits(memory=None)), int)
 
 
 def child_and_sleep() -> None:
@@ -193,12 +185,11 @@ def child_and_sleep() -> None:
 _PROGRAM = """
 from tests.conformance.misbehaviour import hang
 from tests.conformance.execution.test_worker import child_and_sleep
-from urdf_usd.conformance.execution.worker import Workers
+from urdf_usd.conformance.execution.worker import call
 
-with Workers() as workers:
-    workers.call(abs, -1)
-    print("ready", flush=True)
-    workers.call({call}, timeout=6000.0)
+call(abs, -1)
+print("ready", flush=True)
+call({call}, timeout=6000.0)
 """
 
 
@@ -230,8 +221,5 @@ def test_no_process_outlives_the_program(
     assert how is signal.SIGKILL or [*short_path.iterdir()] == []
 
 
-def test_idle_process_serves_the_next_workers() -> None:
-    with Workers() as workers:
-        kept = workers.call(os.getpid)
-    with Workers() as workers:
-        assert workers.call(os.getpid) == kept
+def test_idle_process_serves_the_next_call() -> None:
+    assert call(os.getpid) == call(os.getpid)
