@@ -43,21 +43,12 @@ _OBLIQUE = (2 / 7, 3 / 7, 6 / 7)
     ],
 )
 def test_degrees_of_freedom_are_in_tree_order(kind: m.JointKind, columns: int) -> None:
-    robot = m.Robot(
-        "r",
-        (m.Link("c"), m.Link("b"), m.Link("a")),
-        (
-            m.Joint("last", "b", "c", m.Continuous(_OBLIQUE)),
-            m.Joint("first", "a", "b", kind),
-        ),
-    )
+    last = m.Joint("last", "b", "c", m.Continuous(_OBLIQUE))
+    joints = (last, m.Joint("first", "a", "b", kind))
+    robot = m.Robot("r", tuple(map(m.Link, "cba")), joints)
 
     assert width(kind) == columns
-    assert degrees_of_freedom(robot) == (
-        *[ROOT] * 6,
-        *["first"] * columns,
-        "last",
-    )
+    assert degrees_of_freedom(robot) == (*[ROOT] * 6, *["first"] * columns, "last")
 
 
 def _state(robot: m.Robot, seed: int) -> tuple[dict[str, NDArray[np.float64]], Values]:
@@ -128,41 +119,30 @@ def _energies(robot: m.Robot, positions: Values, velocities: Values) -> tuple[fl
     return kinetic, potential
 
 
-def _stacked(robot: m.Robot, velocities: Values) -> NDArray[np.float64]:
-    names = [name for name in dict.fromkeys(degrees_of_freedom(robot)) if name]
-    return np.concatenate([np.zeros(6), *(velocities[name][0] for name in names)])
-
-
 @given(robots(), st.integers(0, 2**32 - 1))
-def test_inertia_matrix_gives_the_kinetic_energy(robot: m.Robot, seed: int) -> None:
+def test_inertia_matrix_and_bias_forces_give_energy_and_its_change(
+    robot: m.Robot, seed: int
+) -> None:
     # E = u M u / 2, with M symmetric and positive semidefinite.
     positions, velocities = _state(robot, seed)
-    (inertia,), _ = equations_of_motion(robot, positions, {})
-    speed = _stacked(robot, velocities)
-    scale = max(float(np.abs(inertia).max()), 1.0)
-
-    kinetic, _ = _energies(robot, positions, velocities)
-
-    np.testing.assert_array_equal(inertia, inertia.T)
-    assert np.linalg.eigvalsh(inertia).min() >= -1e-12 * scale
-    assert speed @ inertia @ speed / 2 == pytest.approx(kinetic, rel=1e-6, abs=1e-7)
-
-
-@given(robots(), st.integers(0, 2**32 - 1))
-def test_power_of_bias_forces_is_the_change_of_energy(robot: m.Robot, seed: int) -> None:
-    positions, velocities = _state(robot, seed)
-    speed = _stacked(robot, velocities)
-    _, (bias,) = equations_of_motion(robot, positions, velocities, _GRAVITY)
+    names = [name for name in dict.fromkeys(degrees_of_freedom(robot)) if name]
+    speed = np.concatenate([np.zeros(6), *(velocities[name][0] for name in names)])
+    (inertia,), (bias,) = equations_of_motion(robot, positions, velocities, _GRAVITY)
     step = 1e-4
 
     def energy(time: float) -> float:
         at_time = _at(robot, positions, velocities, time)
-        (inertia,), _ = equations_of_motion(robot, at_time, {})
-        return float(speed @ inertia @ speed / 2) + _energies(robot, at_time, velocities)[1]
+        (moved,), _ = equations_of_motion(robot, at_time, {})
+        return float(speed @ moved @ speed / 2) + _energies(robot, at_time, velocities)[1]
 
+    kinetic, _ = _energies(robot, positions, velocities)
     power = (energy(step) - energy(-step)) / (2 * step)
-    scale = float(np.abs(bias) @ np.abs(speed)) + 1.0
 
+    np.testing.assert_array_equal(inertia, inertia.T)
+    scale = max(float(np.abs(inertia).max()), 1.0)
+    assert np.linalg.eigvalsh(inertia).min() >= -1e-12 * scale
+    assert speed @ inertia @ speed / 2 == pytest.approx(kinetic, rel=1e-6, abs=1e-7)
+    scale = float(np.abs(bias) @ np.abs(speed)) + 1.0
     assert bias @ speed == pytest.approx(power, abs=1e-5 * scale)
 
 

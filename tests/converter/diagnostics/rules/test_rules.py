@@ -29,7 +29,13 @@ from urdf_usd.converter.diagnostics import (
     Severity,
     rules_page,
 )
-from urdf_usd.converter.options import ColliderRule, ColliderRules, InertiaOption, VariantChoice
+from urdf_usd.converter.options import (
+    BodyNesting,
+    ColliderRule,
+    ColliderRules,
+    InertiaOption,
+    VariantChoice,
+)
 from urdf_usd.converter.robot.model import BaseOption, Fixed, Joint, Link, MasslessOption, Robot
 from urdf_usd.converter.robot.topology import problems
 from urdf_usd.converter.simulation.settings import load_settings, with_settings
@@ -194,6 +200,15 @@ def test_smallest_description_that_breaks_a_rule_is_reported(rule: str, tmp_path
 
     errors = _assert_reported(rule, found)
     assert (tmp_path / "usd").exists() == (not errors)
+
+
+def test_robot_that_is_too_deep_is_converted_with_flat_bodies(tmp_path: Path) -> None:
+    _MADE["tree-depth"](tmp_path / "robot.urdf")
+
+    options = ConvertOptions(bodies=BodyNesting.FLAT)
+    usd = convert(tmp_path / "robot.urdf", tmp_path / "usd", options).root_layer
+
+    assert len(read_usd(usd).robot.links) == DEEPEST + 1
 
 
 def test_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
