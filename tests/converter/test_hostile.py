@@ -95,7 +95,8 @@ def test_any_name_gives_a_valid_prim_and_a_display_name(tmp_path: Path, name: st
     prims = list(stage.Traverse())
     assert all(Sdf.Path.IsValidIdentifier(prim.GetName()) for prim in prims)
     shown = {prim.GetDisplayName() for prim in prims}
-    assert {robot.name, *(one.name for one in (*robot.links, *robot.joints))} <= shown
+    assert {robot.name, *(link.name for link in robot.links)} <= shown
+    assert {joint.name for joint in robot.joints} <= shown
     suffixes = {path.suffix for path in (tmp_path / "out").rglob("*") if path.is_file()}
     assert suffixes == {".usda", ".usdc"}
 

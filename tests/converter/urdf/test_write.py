@@ -21,7 +21,6 @@ from urdf_usd.converter.robot.spatial import quat_wxyz_from_rpy
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.converter.urdf.write import rpy_from_quat_wxyz, write
 
-FLT_MAX = float(np.finfo(np.float32).max)
 OBLIQUE = m.Pose((0.1, -0.2, 0.3), quat_wxyz_from_rpy((0.4, -0.5, 0.6)))
 
 
@@ -36,12 +35,6 @@ def _pair(kind: m.JointKind, **fields: object) -> m.Robot:
     joint = m.Joint("joint", "a", "b", kind, OBLIQUE)
     links = (m.Link("a"), m.Link("b"))
     return m.Robot("pair", links, (structs.replace(joint, **fields),))
-
-
-def _limit(robot: m.Robot) -> dict[str, str] | None:
-    """Return the attributes of the only ``<limit>`` in the text."""
-    found = etree.fromstring(write(robot)).find("joint/limit")
-    return None if found is None else {str(k): str(v) for k, v in found.items()}
 
 
 def _angle(first: m.Vec4, second: m.Vec4) -> float:
@@ -119,39 +112,44 @@ def test_round_angles_are_read_back_exactly(rpy: m.Vec3) -> None:
     assert rpy_from_quat_wxyz(quat_wxyz_from_rpy(rpy)) == rpy
 
 
-@pytest.mark.parametrize("kind", [m.Continuous, lambda axis: m.Revolute(axis, m.UNLIMITED)])
-def test_unlimited_rotation_is_a_continuous_joint(kind: type[m.Continuous]) -> None:
-    robot = _pair(kind((0.0, 1.0, 0.0)), effort=3.0, velocity=None)
-
-    assert _again(robot).joints[0].kind == m.Continuous((0.0, 1.0, 0.0))
-    assert _limit(robot) == {"effort": "3"}
+_UP: m.Vec3 = (0.0, 0.0, 1.0)
+_RANGE = m.Range(-1.0, 2.0)
+_FAR = repr(float(np.finfo(np.float32).max))
 
 
-def test_limit_on_one_side_uses_the_largest_float32() -> None:
-    # ROS and Drake refuse inf; an absent bound means zero.
-    open_above = m.Range(-0.25, math.inf)
+@pytest.mark.parametrize(
+    ("robot", "limit"),
+    [
+        # An unlimited rotation is a continuous joint.
+        *(
+            (_pair(kind, effort=3.0), {"effort": "3"})
+            for kind in (m.Continuous(_UP), m.Revolute(_UP, m.UNLIMITED))
+        ),
+        # ROS and Drake refuse inf; an absent bound means zero: that is the largest float32.
+        (
+            _pair(m.Prismatic(_UP, m.Range(-0.25, math.inf))),
+            {"lower": "-0.25", "upper": _FAR},
+        ),
+        (_pair(m.Prismatic(_UP, m.UNLIMITED)), {"lower": f"-{_FAR}", "upper": _FAR}),
+        # Absent values are omitted, zeros are written.
+        (_pair(m.Revolute(_UP, _RANGE)), {"lower": "-1", "upper": "2"}),
+        (_pair(m.Revolute(_UP, _RANGE), effort=0.0), {"lower": "-1", "upper": "2", "effort": "0"}),
+        (_pair(m.Fixed()), None),
+    ],
+)
+def test_limits_are_written_as_readers_understand_them(
+    robot: m.Robot, limit: dict[str, str] | None
+) -> None:
+    found = etree.fromstring(write(robot)).find("joint/limit")
 
-    assert _limit(_pair(m.Prismatic((0.0, 0.0, 1.0), open_above))) == {
-        "lower": "-0.25",
-        "upper": repr(FLT_MAX),
-    }
-    assert _limit(_pair(m.Prismatic((0.0, 0.0, 1.0), m.UNLIMITED))) == {
-        "lower": repr(-FLT_MAX),
-        "upper": repr(FLT_MAX),
-    }
+    assert (None if found is None else dict(found.items())) == limit
 
 
-def test_absent_values_are_omitted_and_zeros_written() -> None:
-    kind = m.Revolute((1.0, 0.0, 0.0), m.Range(-1.0, 2.0))
+def test_unlimited_rotation_and_absent_damping_are_read_back() -> None:
+    unlimited = _again(_pair(m.Revolute(_UP, m.UNLIMITED))).joints[0]
+    robot = _pair(m.Revolute(_UP, _RANGE), dynamics=m.Dynamics(friction=0.5))
 
-    assert _limit(_pair(kind)) == {"lower": "-1", "upper": "2"}
-    assert _limit(_pair(kind, effort=0.0)) == {
-        "lower": "-1",
-        "upper": "2",
-        "effort": "0",
-    }
-    assert _limit(_pair(m.Fixed())) is None
-    robot = _pair(kind, dynamics=m.Dynamics(friction=0.5))
+    assert unlimited.kind == m.Continuous(_UP)
     assert _again(robot).joints[0].dynamics == m.Dynamics(None, 0.5)
 
 
@@ -195,7 +193,7 @@ def test_custom_data_is_read_back_from_every_owner(
 ) -> None:
     shape = m.Collision("c", OBLIQUE, m.Capsule(0.1, 0.3), custom=shapes)
     inertial = m.Inertial(1.0, OBLIQUE, (1, 0, 0, 1, 0, 1))
-    kind = m.Revolute((1.0, 0.0, 0.0), m.Range(-1.0, 2.0))
+    kind = m.Revolute(_UP, _RANGE)
     robot = structs.replace(
         _pair(kind, dynamics=m.Dynamics(0.5), custom=joints),
         links=(m.Link("a", inertial, (), (shape,), custom=links), m.Link("b")),
@@ -227,7 +225,7 @@ def test_custom_data_cannot_add_urdf_elements() -> None:
         m.CustomElement(m.XmlElement("mimic", (("joint", "joint"),))),
         m.CustomElement(m.XmlElement("<", ())),
     )
-    kind = m.Revolute((1.0, 0.0, 0.0), m.Range(-1.0, 2.0))
+    kind = m.Revolute(_UP, _RANGE)
     robot = _pair(kind, custom=m.Custom(attributes, elements))
 
     again = _again(robot)

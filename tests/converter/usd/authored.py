@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from msgspec import structs
 from pxr import Usd
 
 from urdf_usd.converter.options import BodyNesting, ConvertOptions, Profile
@@ -48,15 +47,13 @@ def author(
     *joints: Joint,
     massless: str = "",
     base: BaseOption = BaseOption.AUTO,
-    nesting: BodyNesting = BodyNesting.NESTED,
     profile: Profile = Profile.GENERIC,
-    scene: bool = False,
 ) -> Usd.Stage:
     """Write a robot; every link except those in ``massless`` has a mass."""
     names = dict.fromkeys(n for joint in joints for n in (joint.parent, joint.child))
     links = tuple(Link(n, None if n in massless.split() else HEAVY) for n in names)
     robot = Robot("r", links, joints)
     tree = build_tree(robot)
-    options = structs.replace(asset_options(nesting, profile), scene=scene)
+    options = asset_options(BodyNesting.NESTED, profile)
     write_asset(robot, tree, assign_bodies(tree, base), folder, options)
     return Usd.Stage.Open(str(folder / asset_name(robot)))
