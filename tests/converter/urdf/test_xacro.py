@@ -13,17 +13,12 @@ import pytest
 from urdf_usd.conformance.descriptions import read_robot
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
 from urdf_usd.converter.urdf.parse import parse, standalone_urdf
-from urdf_usd.converter.urdf.xacro import Expansion, expand
+from urdf_usd.converter.urdf.xacro import expand
 
 Write: TypeAlias = Callable[..., Path]
 
-
 HEAD = '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">'
-
-
 VARIABLE = "ROBOT_TEST_VARIABLE"
-
-
 _ARM = (
     '<xacro:property name="length" value="0.5"/>'
     '<xacro:macro name="arm" params="name">'
@@ -48,49 +43,12 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
     return write_text
 
 
-def _expand(file: Path, packages: dict[str, str] | None = None, **arguments: str) -> Expansion:
-    return expand(str(file), packages or {}, arguments)
-
-
 def _refuse(file: Path) -> Diagnostic:
     with pytest.raises(SourceError) as caught:
         expand(str(file), {}, {})
     (found,) = (d for d in caught.value.diagnostics if d.severity == "error")
     assert "hunter2" not in str(caught.value)
     return found
-
-
-def test_declared_encoding_is_used(write: Write) -> None:
-    file = write("")
-    text = f'<?xml version="1.0" encoding="latin-1"?>{HEAD}<link name="Größe"/></robot>'
-    file.write_bytes(text.encode("latin-1"))
-
-    assert '<link name="Größe"/>' in _expand(file).text
-
-
-def test_files_of_other_folders_are_reported(write: Write) -> None:
-    outside = write('<link name="m"/>', "secret/m.xacro")
-    secret = write("", "secret/s.yaml", "key: value")
-    write("", "ws/other/package.xml", "<package><name>other</name></package>")
-    write('<link name="o"/>', "ws/other/o.xacro")
-    write("", "ws/bot/package.xml", "<package><name>bot</name></package>")
-    write("", "ws/bot/own.yaml", "key: own")
-    file = write(
-        f"""<xacro:include filename="{outside}"/>
-<link name="${{xacro.load_yaml('{secret}')['key']}}"/>
-<link name="${{xacro.load_yaml('../own.yaml')['key']}}"/>
-<xacro:include filename="$(find other)/o.xacro"/>""",
-        "ws/bot/urdf/r.xacro",
-    )
-
-    expansion = _expand(file)
-
-    assert [(d.rule, d.location and d.location.line) for d in expansion.diagnostics] == [
-        ("file-outside", 2),
-        ("file-outside", 3),
-    ]
-    assert str(outside) in expansion.diagnostics[0].message
-    assert len(expansion.files) == 4
 
 
 def test_allowed_variables_are_read(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
