@@ -8,14 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.installed_examples import installed_example
+from tests.installed import EXAMPLES, installed
 from urdf_usd.converter import convert
 
 _ROOT = Path(__file__).parents[3]
 
 
 def test_third_party_engine_is_compared(tmp_path: Path) -> None:
-    site, file = installed_example("engine", tmp_path / "site"), tmp_path / "record.json"
+    site, file = installed(EXAMPLES / "engine", tmp_path / "example"), tmp_path / "record.json"
     urdf = _ROOT / "tests/data/deviations/zero-effort.urdf"
     usd = convert(urdf, tmp_path / "usd").root_layer
     program = "from urdf_usd.cli.main import main; main()"

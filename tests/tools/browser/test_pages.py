@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from msgspec import structs
+from pxr import Gf, Usd
 
 from tests.reports import samples
-from tests.reversed_axis import JOINT, URDF, reverse_axis
 from urdf_usd.conformance.execution.run import check
+from urdf_usd.converter import convert
+from urdf_usd.corpus import resolve_robot
 from urdf_usd.reports.html.site import render_robot, write_site
 from urdf_usd.reports.records.record import Difference, Grade, RobotRecord, Verdict
 
@@ -33,6 +35,7 @@ pytestmark = [
 # Neither a graphics card nor a display.
 _FLAGS = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader")
 _HOSTILE = "</script><img src=x onerror=alert(1)>\u202eevil" + "n" * 10_000
+JOINT = "panda_joint4"
 _LARGEST_PAGE = 5_000_000
 
 
@@ -78,9 +81,16 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the page of a robot with one reversed axis."""
     folder = tmp_path_factory.mktemp("broken")
-    scene = folder / "scene.gz"
-    record = check(URDF, reverse_axis(folder / "asset"), scene=scene)
-    page = folder / "panda.html"
+    scene, page = folder / "scene.gz", folder / "panda.html"
+    urdf = resolve_robot("pybullet:franka_panda/panda.urdf").path
+    usd = convert(urdf, folder / "asset").root_layer
+    stage = Usd.Stage.Open(str(usd))
+    joint = stage.GetDefaultPrim().GetPrimAtPath(f"Physics/{JOINT}")
+    for end in ("physics:localRot0", "physics:localRot1"):
+        rotation = joint.GetAttribute(end)
+        rotation.Set(rotation.Get() * Gf.Quatf(0, 0, 1, 0))
+    stage.Save()
+    record = check(urdf, usd, scene=scene)
     page.write_text(render_robot(record, scene.read_bytes()), encoding="utf-8")
     return page
 
