@@ -11,8 +11,7 @@ from pxr import UsdPhysics
 
 from tests.converter.usd.scenes import Scene
 from tests.tools.consumers.foreign import Outcome, outcome, page
-from tests.tools.fuzz.mutation import MUTATIONS
-from tests.tools.fuzz.targets import TARGETS
+from tests.tools.fuzz.targets import MUTATIONS, TARGETS
 from tests.tools.same.__main__ import differences, printed
 from tests.tools.validation.__main__ import is_waived
 

@@ -1,7 +1,5 @@
 """Assets that hold their pose in PhysX, Newton and MuJoCo, with and without drives.
 
-python -m tests.tools.behaviour [CORPUS…] --out FILE.jsonl [--sample N] [--newton PYTHON]
-
 Converts robots with a fixed base, without a settings file and with one that has drives of 5 Hz for
 all joints, and simulates both assets in all three simulators. Writes a line of JSON for each robot,
 asset and simulator, and prints tables of them: how many robots hold their pose, how many simulators

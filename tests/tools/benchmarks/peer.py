@@ -1,7 +1,5 @@
 """Comparison with Newton's urdf-usd-converter on the same robots, in turn.
 
-python -m tests.tools.benchmarks.peer PEER_PYTHON [CORPUS…] [--rounds N]
-
 PEER_PYTHON is the interpreter of an environment with the peer, as ``nox -s bench_peer`` makes
 one. The default corpus is example-robot-data. Only robots that both convert count.
 """

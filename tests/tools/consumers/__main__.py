@@ -1,7 +1,5 @@
 """What simulators read from the assets of every profile.
 
-python -m tests.tools.consumers [CORPUS…] [--sample N] [--out FILE]
-
 Converts robots with every profile, reads the assets in PhysX and Newton, and writes a
 table: for how many robots a simulator computes each quantity as the URDF defines it.
 Exits with 1 if a robot does not conform, or if a required simulator read none.

@@ -1,11 +1,8 @@
 """Export of USDs that others ship: what came out, and its degrees of freedom.
 
-python -m tests.tools.consumers.foreign [FOLDER…] [--out FILE]
-
-Exports every USD below the folders, by default those in the packages ovphysx and newton, and
-writes a table: exit status, the reason of a refusal, degrees of freedom of the joints by PhysX in
-the USD and by MuJoCo in the URDF. Of a stage with several robots, the first that the message lists
-is exported with ``--root``.
+Exports every USD below the folders, by default those in the packages ovphysx and newton, and writes
+a table: exit status, the reason of a refusal, degrees of freedom of the joints by PhysX in the USD
+and by MuJoCo in the URDF. Of a stage with several robots, the first is exported with ``--root``.
 """
 
 from __future__ import annotations
@@ -59,12 +56,8 @@ class Outcome(NamedTuple):
     notes: tuple[str, ...] = ()
 
     @property
-    def is_compared(self) -> bool:
-        return None not in {self.physx, self.mujoco}
-
-    @property
-    def differs(self) -> bool:
-        return self.is_compared and self.physx != self.mujoco
+    def differs(self) -> bool | None:
+        return None if None in {self.physx, self.mujoco} else self.physx != self.mujoco
 
 
 def outcome(name: str, usd: Path, folder: Path, physx: Simulator | None) -> Outcome:
@@ -128,8 +121,8 @@ def page(outcomes: list[Outcome]) -> str:
         f"{introduction}\nOf {len(outcomes)} files, {empty.total()} have no rigid body "
         f"({counts}). Of the other {len(robots)}, "
         f"{sum(one.joints is not None for one in robots)} were exported. PhysX and MuJoCo report "
-        f"degrees of freedom of {sum(one.is_compared for one in outcomes)}; "
-        f"{sum(one.differs for one in outcomes)} differ.\n\n"
+        f"degrees of freedom of {sum(one.differs is not None for one in outcomes)}; "
+        f"{sum(bool(one.differs) for one in outcomes)} differ.\n\n"
         + "\n".join(table(("file", "exit", "robots", "joints", "PhysX", "MuJoCo", "notes"), rows))
         + "\n"
     )

@@ -20,9 +20,7 @@ with atheris.instrument_imports(include=["urdf_usd", "trimesh"]):
     # Imported here to be instrumented; the reader imports it at the first file.
     import trimesh  # noqa: F401
 
-    from tests.tools.fuzz.targets import TARGETS
-
-from tests.tools.fuzz.mutation import MUTATIONS
+    from tests.tools.fuzz.targets import MUTATIONS, TARGETS
 
 SEEDS = Path(__file__).parents[2] / "data" / "fuzz"
 # Limits of time [s] and memory [MiB] for one input; beyond, it is a finding.

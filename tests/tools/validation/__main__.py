@@ -1,7 +1,5 @@
 """Convert robots, and run the validators of other projects on the assets.
 
-    python -m tests.tools.validation KIND [CORPUS…] [--program PROGRAM]… [OPTIONS]
-
 Kinds, and their programs:
 
 - assets: validators of OpenUSD and NVIDIA on every layout. Robots are converted twice, with the
@@ -70,29 +68,27 @@ _REQUIREMENT = re.compile(r"'com\.nvidia\.simready\.([\w.]+)'")
 _SAME, _UNLIMITED = 1e-6, 1e6
 
 
-class Waiver(NamedTuple):
-    """A rule, or one of its messages, that does not apply to our assets."""
-
-    rule: str  # of the validator
-    says: str  # text that the message contains; any message if empty
-    after: str  # rule that the conversion must have reported, if the URDF is at fault
-
-
 @cache
-def waivers() -> tuple[Waiver, ...]:
-    """Return the rows of the page."""
+def waivers() -> tuple[tuple[str, str, str], ...]:
+    """Return the rows of the page: rules, or one of their messages, that do not apply.
+
+    A row has the rule of the validator, text that the message contains, and the rule that the
+    conversion must have reported, if the URDF is at fault; the last two may be empty.
+    """
     lines = _PAGE.read_text(encoding="utf-8").splitlines()
     rows = [line.strip("|").split(" | ") for line in lines if line.startswith("| `")]
-    empty = {"anything": "", "always": ""}
     plain = [[cell.strip("` ") for cell in row[:3]] for row in rows if len(row) == 5]
-    return tuple(Waiver(*(empty.get(cell, cell) for cell in row)) for row in plain)
+    empty = {"anything": "", "always": ""}
+    return tuple(
+        (rule, empty.get(says, says), empty.get(after, after)) for rule, says, after in plain
+    )
 
 
 def is_waived(rule: str, message: str, reported: frozenset[str]) -> bool:
     """Whether an issue is waived; ``reported`` are the rules of the conversion's diagnostics."""
     return any(
-        one.rule == rule and one.says in message and (not one.after or one.after in reported)
-        for one in waivers()
+        waived == rule and says in message and (not after or after in reported)
+        for waived, says, after in waivers()
     )
 
 
@@ -116,7 +112,14 @@ def validate_assets(asset: Validation) -> Iterator[str]:
     """Yield issues of OpenUSD and NVIDIA, and messages of openers, that are not waived."""
     other = asset.folder.parent / "again"
     asset.again(other)
-    first, second = map(_contents, (asset.folder, other))
+    first, second = (
+        {
+            file.relative_to(folder): file.read_bytes()
+            for file in folder.rglob("*")
+            if file.is_file()
+        }
+        for folder in (asset.folder, other)
+    )
     for name in sorted(first.keys() | second.keys()):
         if first.get(name) != second.get(name):
             yield f"another conversion writes another {name}"
@@ -136,11 +139,6 @@ def validate_assets(asset: Validation) -> Iterator[str]:
             asset.counts[f"waived: {rule}"] += count
         else:
             yield f"{rule}: {message}"
-
-
-def _contents(folder: Path) -> dict[str, bytes]:
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 def openusd_issues(usd: Path) -> Iterator[tuple[str, str]]:
@@ -174,9 +172,9 @@ def _nvidia_engine(*, whole: bool) -> Any:  # noqa: ANN401  of the group validat
 
     # It validates every variant of the default prim.
     engine = nvidia.ValidationEngine(variants=True)
-    for waiver in waivers():
-        if not (waiver.says or waiver.after or whole):
-            engine.disable_rule(getattr(nvidia, waiver.rule))
+    for rule, *conditions in waivers():
+        if not (any(conditions) or whole):
+            engine.disable_rule(getattr(nvidia, rule))
     return engine
 
 
