@@ -20,14 +20,7 @@ from typing import Any
 
 from tests.tools.corpora import corpus_parser, robots, table
 from urdf_usd import ConvertOptions
-from urdf_usd.conformance.behaviour.simulations import (
-    MUJOCO,
-    ONE_AXIS,
-    PROGRAMS,
-    convert_for_simulation,
-    drives,
-    simulate_asset,
-)
+from urdf_usd.conformance.behaviour import simulations
 from urdf_usd.conformance.engines.process import Simulator
 from urdf_usd.conformance.engines.protocol import UnsupportedError
 from urdf_usd.conformance.engines.reference import structure
@@ -40,7 +33,7 @@ from urdf_usd.corpus import RobotSource
 STATES = ("holds", "sags", "moves", "diverges", "refused")
 _WITH = "with"
 # Assets, and what their settings file has besides poses; None without a file.
-_ASSETS = {"without": None, _WITH: f"self_collision = false\n{drives(5.0)}"}
+_ASSETS = {"without": None, _WITH: f"self_collision = false\n{simulations.drives(5.0)}"}
 # Reached only by a process that hangs, also on a busy machine [s].
 _TIMEOUT = 1200.0
 
@@ -57,7 +50,7 @@ def main() -> None:
         pythons = (sys.executable, options.newton)
         programs = [
             Simulator(*program, python, _TIMEOUT)
-            for program, python in zip(PROGRAMS.items(), pythons, strict=True)
+            for program, python in zip(simulations.PROGRAMS.items(), pythons, strict=True)
         ]
         simulators = [stack.enter_context(program) for program in programs]
         for source in robots(options):
@@ -74,15 +67,15 @@ def _measure(source: RobotSource, simulators: Sequence[Simulator]) -> Iterator[d
     except ConversionError as error:
         yield {"status": "unreadable", "error": str(error).splitlines()[0]}
         return
-    if not any(joint.type in ONE_AXIS for joint in structure(parsed.robot)):
+    if not any(joint.type in simulations.ONE_AXIS for joint in structure(parsed.robot)):
         yield {"status": "without joints"}
         return
     fixed = ConvertOptions(base=BaseOption.FIXED)
     with tempfile.TemporaryDirectory() as scratch, cached_meshes():
         for name, text in _ASSETS.items():
             try:
-                usd = convert_for_simulation(parsed, Path(scratch, name), text, fixed)
-                rows = list(simulate_asset(usd, simulators))
+                usd = simulations.convert_for_simulation(parsed, Path(scratch, name), text, fixed)
+                rows = list(simulations.simulate_asset(usd, simulators))
             except (ConversionError, UnsupportedError) as error:
                 rows = [{"status": "not converted", "error": str(error).splitlines()[0]}]
             yield from ({"asset": name, **row} for row in rows)
@@ -100,7 +93,7 @@ def tables(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     )
     driven = [row for row in seen if row["asset"] == _WITH]
     compared = []
-    for simulator in sorted({row["simulator"] for row in seen} - {MUJOCO}):
+    for simulator in sorted({row["simulator"] for row in seen} - {simulations.MUJOCO}):
         agreed = [agrees(row) for row in driven if row["simulator"] == simulator]
         compared.append((simulator, len(agreed) - agreed.count(None), agreed.count(True)))
     yield from ("", *table(("simulator", "robots with drives", "agree with MuJoCo"), compared))

@@ -11,14 +11,7 @@ import pytest
 from tests.converter.simulation.robots import write_description
 from tests.tools.behaviour.__main__ import agrees, tables
 from urdf_usd import ConvertOptions, convert, load_settings, with_settings
-from urdf_usd.conformance.behaviour.simulations import (
-    Array,
-    assess_bounds,
-    assess_hold,
-    assess_settling,
-    differing_joints,
-    simulate_in_mujoco,
-)
+from urdf_usd.conformance.behaviour import simulations
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.observation.robot import JointObservation, JointType
@@ -45,7 +38,7 @@ ONE = np.array([True])
 
 def _simulate(
     folder: Path, drive: str, effort: float, target: float | None = None, limits: str = _LIMITS
-) -> tuple[Array, Array]:
+) -> tuple[simulations.Array, simulations.Array]:
     """Return positions and velocities of the arm."""
     urdf = folder / "arm.urdf"
     urdf.write_text(_ARM.format(effort=effort, limits=limits), encoding="utf-8")
@@ -59,15 +52,17 @@ def _simulate(
     segments = [{"steps": 500, "targets": {} if target is None else {"elbow": target}}]
     request = {"joints": ["elbow"], "step": 0.004, "every": 5, "segments": segments}
     seen = OpenusdEngine().observe(Request(str(usd), chosen))
-    answer = simulate_in_mujoco(seen, chosen, {"elbow": "elbow"}, request)
+    answer = simulations.simulate_in_mujoco(seen, chosen, {"elbow": "elbow"}, request)
     assert answer["gravity"] == pytest.approx([-_TORQUE], rel=1e-6)
     (segment,) = answer["segments"]
     return np.array(segment["positions"]), np.array(segment["velocities"])
 
 
 def test_arm_without_drive_swings_and_one_with_a_drive_sags_a_little(tmp_path: Path) -> None:
-    assert assess_hold(*_simulate(tmp_path, "", 50.0), ONE)["state"] != "holds"
-    found = assess_hold(*_simulate(tmp_path, "stiffness = 100\ndamping = 20", 50.0), ONE)
+    assert simulations.assess_hold(*_simulate(tmp_path, "", 50.0), ONE)["state"] != "holds"
+    found = simulations.assess_hold(
+        *_simulate(tmp_path, "stiffness = 100\ndamping = 20", 50.0), ONE
+    )
     assert found["state"] == "holds"
     sag = found["offset_rad"]
     assert 100.0 * sag == pytest.approx(_TORQUE * math.cos(sag), rel=1e-4)
@@ -89,8 +84,8 @@ def test_arm_falls_or_is_driven_to_its_limit(
 ) -> None:
     found = _simulate(tmp_path, "natural_frequency = 5", effort, target, limits)
     assert found[0][-1] == [pytest.approx(end, abs=0.01)]
-    assert not assess_bounds(found[0], np.array([-0.5]), np.array([0.7]), ONE)
-    assert not assess_settling(*found, np.array([end]), ONE)
+    assert not simulations.assess_bounds(found[0], np.array([-0.5]), np.array([0.7]), ONE)
+    assert not simulations.assess_settling(*found, np.array([end]), ONE)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +100,9 @@ def test_arm_falls_or_is_driven_to_its_limit(
 )
 def test_state_of_a_joint(last: float, speed: float, state: str, *, angular: bool) -> None:
     positions, velocities = [[0.3, 0.0], [0.3, last]], [[0.0, 0.0], [0.0, speed]]
-    found = assess_hold(np.array(positions), np.array(velocities), np.array([True, angular]))
+    found = simulations.assess_hold(
+        np.array(positions), np.array(velocities), np.array([True, angular])
+    )
     assert found["state"] == state
     assert found["worst"] == (None if state == "holds" else 1)
 
@@ -114,11 +111,11 @@ def test_joints_are_listed_by_their_motion() -> None:
     units = np.array([True] * 3)
     positions = np.array([[0.0, 0.5, 0.0], [0.14, 0.1, 9.0], [0.1, 0.3, 9.0]])
     aims = np.array([0.1, 0.1, math.nan])
-    assert assess_settling(positions, 0.0 * positions, aims, units) == [1]
-    assert assess_bounds(positions, -np.ones(3), np.ones(3), units) == [2]
+    assert simulations.assess_settling(positions, 0.0 * positions, aims, units) == [1]
+    assert simulations.assess_bounds(positions, -np.ones(3), np.ones(3), units) == [2]
     # By more than 2 percent of the motion.
     ends = np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([[0.0, 0.0], [1.02, 1.05]])
-    assert differing_joints(*ends, np.array([True, True])) == [1]
+    assert simulations.differing_joints(*ends, np.array([True, True])) == [1]
 
 
 def test_tables_list_robots_that_do_not_hold() -> None:

@@ -11,18 +11,8 @@ from pathlib import Path
 
 from pxr import Plug, Tf, Usd
 
+from urdf_usd.conformance.engines.openusd import settings as s
 from urdf_usd.conformance.engines.openusd.appearances import NODES, node_inputs
-from urdf_usd.conformance.engines.openusd.settings import (
-    COMPARED,
-    FALLBACKS,
-    HARMLESS,
-    HARMLESS_TYPES,
-    KIND_OF,
-    NAMESPACES,
-    TYPES,
-    harmless_reason,
-    schema_attribute,
-)
 from urdf_usd.conformance.observation.robot import SettingKind
 
 NEWTON_SCHEMAS = tuple(
@@ -96,8 +86,8 @@ def _names(schema: str) -> list[str]:
 def physics_attributes(schemas: Iterable[str]) -> tuple[str, ...]:
     """Return the physics properties of schemas, with ``*`` for instances, sorted."""
     every = (name for schema in schemas for name in _names(schema))
-    names = {schema_attribute(name.replace("__INSTANCE_NAME__", "angular")) for name in every}
-    return tuple(sorted(name for name in names if name.startswith(NAMESPACES)))
+    names = {s.schema_attribute(name.replace("__INSTANCE_NAME__", "angular")) for name in every}
+    return tuple(sorted(name for name in names if name.startswith(s.NAMESPACES)))
 
 
 def plugin_schemas(plugin: str) -> Iterator[str]:
@@ -111,11 +101,11 @@ def document() -> str:
     """Return the page."""
     physics = physics_attributes(plugin_schemas("usdPhysics"))
     newton = physics_attributes(NEWTON_SCHEMAS)
-    known = sorted({*COMPARED, *HARMLESS, *FALLBACKS} - {*physics, *newton})
+    known = sorted({*s.COMPARED, *s.HARMLESS, *s.FALLBACKS} - {*physics, *newton})
     names_of = {
         "UsdPhysics": physics,
         "Newton": [name for name in newton if name not in physics],
-        "PhysX, MuJoCo, and joint states": [one for one in known if one.startswith(NAMESPACES)],
+        "PhysX, MuJoCo, and joint states": [one for one in known if one.startswith(s.NAMESPACES)],
         "Isaac Sim's robot schema": [name for name in known if name.startswith("isaac:")],
     }
     tables = [_table(to, ((one, _physics(one)) for one in own)) for to, own in names_of.items()]
@@ -147,7 +137,7 @@ def _properties_of(plugin: str) -> Iterator[tuple[str, str]]:
     for schema in sorted(plugin_schemas(plugin), key=_is_alien, reverse=True):
         for name in _names(schema):
             text = f"no {schema} | `structure.scene`" if _is_alien(schema) else ""
-            if schema in HARMLESS_TYPES:
+            if schema in s.HARMLESS_TYPES:
                 text = "ignored: settings of renderers and editors | "
             fallback = definition_of(schema).GetAttributeFallbackValue(name)
             yield name.replace("__INSTANCE_NAME__", "*"), text or _general(name, fallback)
@@ -159,7 +149,7 @@ def _is_alien(schema: str) -> bool:
     is_typed = info and info.kind == Usd.SchemaKind.ConcreteTyped
     return schema == "LightAPI" or bool(
         is_typed
-        and schema not in TYPES | HARMLESS_TYPES
+        and schema not in s.TYPES | s.HARMLESS_TYPES
         and not info.type.IsA(Tf.Type.FindByName("UsdGeomGprim"))
     )
 
@@ -168,9 +158,9 @@ def _is_alien(schema: str) -> bool:
 
 
 def _general(name: str, fallback: object) -> str:
-    if name in COMPARED:
-        return f"the value of the URDF | `{COMPARED[name]}`"
-    if reason := harmless_reason(name):
+    if name in s.COMPARED:
+        return f"the value of the URDF | `{s.COMPARED[name]}`"
+    if reason := s.harmless_reason(name):
         return f"ignored: {reason} | "
     words = "nothing" if fallback is None else f"the fallback, {fallback}"
     is_empty = str(fallback) in {"", "[]", "@@"}
@@ -185,12 +175,12 @@ def _input(name: str, fallback: object) -> str:
 
 
 def _physics(name: str) -> str:
-    check = _CHECKS[KIND_OF[name]] if name in KIND_OF else COMPARED.get(name)
-    implied = f"ignored: {harmless_reason(name)}"
-    if name in COMPARED:
-        implied = _IMPLIED.get(COMPARED[name], "the value of the URDF")
-    elif name in FALLBACKS:
-        implied = str(FALLBACKS[name])
+    check = _CHECKS[s.KIND_OF[name]] if name in s.KIND_OF else s.COMPARED.get(name)
+    implied = f"ignored: {s.harmless_reason(name)}"
+    if name in s.COMPARED:
+        implied = _IMPLIED.get(s.COMPARED[name], "the value of the URDF")
+    elif name in s.FALLBACKS:
+        implied = str(s.FALLBACKS[name])
     return f"{implied} | `{check}`" if check else f"{implied} | "
 
 
