@@ -16,13 +16,7 @@ from msgspec import Struct, structs
 from numpy.typing import NDArray
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
-from urdf_usd.conformance.observation.robot import (
-    COORDINATES,
-    JointObservation,
-    JointType,
-    LinkObservation,
-    Observation,
-)
+from urdf_usd.conformance.observation import robot as obs
 
 ROBOTS = Path(__file__).parent / "robots"
 _ADDITIONS = (ROBOTS / "additions.usda").read_text("utf-8")
@@ -42,13 +36,13 @@ class Robot(Struct, frozen=True, eq=False):
     """A good USD of a robot, and what its URDF says."""
 
     stage: Usd.Stage
-    spec: Observation  # with the base of the USD where its URDF leaves that open
+    spec: obs.Observation  # with the base of the USD where its URDF leaves that open
     positions: Mapping[str, NDArray[np.float64]]  # compared positions, by joint [rad or m]
-    joints: Mapping[str, JointObservation]  # by path of the prim
-    bodies: Mapping[str, LinkObservation]  # by path of the prim
+    joints: Mapping[str, obs.JointObservation]  # by path of the prim
+    bodies: Mapping[str, obs.LinkObservation]  # by path of the prim
 
     @classmethod
-    def of(cls, stage: Usd.Stage, spec: Observation, positions: Mapping[str, Any]) -> Robot:
+    def of(cls, stage: Usd.Stage, spec: obs.Observation, positions: Mapping[str, Any]) -> Robot:
         own: list[dict[str, Any]] = [{one.name: one for one in spec.joints}]
         own.append({one.name: one for one in spec.links})
         found: list[dict[str, Any]] = [{}, {}]
@@ -108,11 +102,11 @@ class Place(Struct, frozen=True, eq=False):
         return Gf.Vec3d(*(self.size * OBLIQUE).tolist())
 
     @property
-    def joint(self) -> JointObservation:
+    def joint(self) -> obs.JointObservation:
         return self.robot.joints[self.path]
 
     @property
-    def link(self) -> LinkObservation:
+    def link(self) -> obs.LinkObservation:
         return self.robot.bodies[self.path]
 
     @property
@@ -227,7 +221,7 @@ def where(places: Places, condition: Callable[[Place], object]) -> Places:
     return lambda good: (place for place in places(good) if condition(place))
 
 
-def typed(*types: JointType) -> Places:
+def typed(*types: obs.JointType) -> Places:
     return where(joints, lambda place: place.joint.type in types)
 
 
@@ -237,7 +231,7 @@ def is_enabled(place: Place) -> bool:
 
 moving = where(joints, lambda place: place.instance)
 # With one coordinate and a type of their own.
-single = where(moving, lambda place: COORDINATES[place.joint.type] == 1)
+single = where(moving, lambda place: obs.COORDINATES[place.joint.type] == 1)
 roots = prims(lambda prim: prim.HasAPI(UsdPhysics.ArticulationRootAPI))
 
 

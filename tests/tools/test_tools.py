@@ -34,7 +34,7 @@ def _write(folder: Path, grade: str, mass: str, status: int, outcome: str, page:
         "corpora/report/assets/arm.stl": mass,
         "corpora/report/index.html": page,
         "options/physx/status.json": json.dumps({"exit_status": status}),
-        "faults/faults.json": json.dumps({"faults": [{"id": "grams", "outcome": outcome}]}),
+        "faults/faults.json": json.dumps({"trials": [{"fault": "grams", "outcome": outcome}]}),
     }
     if status:
         files["options/physx/report/assets/new.usda"] = _LAYER % mass
@@ -56,8 +56,8 @@ def test_differences_are_reported_by_kind_and_renamed_values_are_none(tmp_path: 
     assert list(differences(former, renamed, names, parts)) == []
     assert list(differences(former, renamed, {}, parts))
     found = list(differences(former, other, {}, parts))
-    kinds = {"verdicts", "grades", "values compared", "rule ids", "files", "text"}
-    assert {one.kind for one in found} == kinds | {"exit statuses", "faults"}
+    kinds = {"verdict", "checks * grade", "checks * compared", "lint * rule", "files", "text"}
+    assert {one.kind for one in found} == kinds | {"exit_status", "*trials * outcome"}
     lines = "\n".join(printed(found, texts=False))
     assert "corpora: report/results/arm.json (+1 more): verdict: 'exact' -> 'close'" in lines
     assert "/arm.mass default: '2.5' -> '2.25'" in lines

@@ -49,23 +49,20 @@ _OPTIONS = {
 }
 # Kind of messages and values as text, which do not count.
 TEXT = "text"
-# Headings of values by the names that lead to them, `*` for any.
-_KINDS = {
-    "exit_status": "exit statuses",
-    "verdict": "verdicts",
-    "checks * grade": "grades",
-    "checks * compared": "values compared",
-    "diagnostics * rule": "rule ids",
-    "lint * rule": "rule ids",
-    "engines * status": "engines",
-    "deviations * id": "deviations",
-    "deviations * check": "deviations",
-    "raised * *": "faults",
-    "faults * *": "faults",
-    "faults * failed *": "faults",
-}
-# Lists whose items have a name: by it they are compared, not by their order.
-_KEYS = ("id", "name", "engine", "path", "rule", "subject")
+# Values that count, by the names that lead to them, `*` for any; others are text.
+_COUNTED = (
+    *("exit_status", "verdict", "checks * grade", "checks * compared"),
+    *("diagnostics * rule", "lint * rule", "engines * status"),
+    *(
+        "deviations * id",
+        "deviations * check",
+        "raised * *",
+        "*trials * outcome",
+        "*trials * failed *",
+    ),
+)
+# What names the items of lists: by it they are compared, not by their order.
+_KEYS = ("id", "name", "engine", "path", "rule", "fault", "title", "robot", "subject")
 # Different wherever the environment or the folder is.
 _IGNORED = frozenset({"environment", "fingerprint", "sha256", "size"})
 _LAYERS = frozenset({".usda", ".usdc", ".usd"})
@@ -84,8 +81,6 @@ class Version(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """One difference."""
-
     kind: str  # heading under which it is printed
     subject: str  # robot or list of faults
     detail: str  # what differs, former and current value
@@ -117,23 +112,11 @@ def _run(version: Version, folder: Path, *arguments: str) -> None:
 
 
 def _seed_faults(version: Version, folder: Path) -> None:
-    file = folder / "trials.json"
-    robots = ("oblique_arm",) if version.sample else ()
+    file, robots = folder / "faults.json", ("oblique_arm",) if version.sample else ()
     command = (str(version.python), "-m", "tests.faults.sensitivity", *robots, "--json", str(file))
     done = subprocess.run(command, cwd=version.tree, capture_output=True, text=True)
     if not file.exists():
         raise SystemExit(f"seeded faults of {version.tree}:\n{done.stderr}")
-    document = json.loads(file.read_text(encoding="utf-8"))
-    faults = [
-        {
-            "id": " ".join(trial[key] for key in ("fault", "title", "robot", "subject")),
-            "outcome": trial["outcome"],
-            "failed": dict.fromkeys(trial["failed"], True),
-        }
-        for trial in (*document["trials"], *document["schema_trials"])
-    ]
-    outcome = json.dumps({"raised": document["raised"], "faults": faults})
-    (folder / "faults.json").write_text(outcome, encoding="utf-8")
 
 
 PARTS: dict[str, Callable[[Version, Path], None]] = {
@@ -210,20 +193,21 @@ def _leaves(
             seen: Counter[str] = Counter()
             for item in value:
                 given = item if isinstance(item, dict) else {}
-                name = next((str(given[key]) for key in _KEYS if given.get(key)), "")
+                words = [str(given[key]) for key in _KEYS if given.get(key)]
+                name = " ".join(names.get(word, word) for word in words)
                 seen[name] += 1
                 again = f" {seen[name]}" if seen[name] > 1 else ""
-                yield from _leaves(item, (*way, names.get(name, name) + again), names)
+                yield from _leaves(item, (*way, name + again), names)
         case _:
             yield way, names.get(value, value) if isinstance(value, str) else value
 
 
 def _kind(way: tuple[str, ...]) -> str:
-    """Return the heading of a value of a record or of a list of faults."""
-    for pattern, kind in _KINDS.items():
+    """Return the pattern of a value that counts, which is its heading."""
+    for pattern in _COUNTED:
         parts = pattern.split()
         if len(parts) == len(way) and all(map(fnmatch, way, parts)):
-            return kind
+            return pattern
     return TEXT
 
 
