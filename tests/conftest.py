@@ -50,10 +50,6 @@ def hangup() -> Iterator[None]:
 
 @pytest.fixture
 def short_path() -> Iterator[Path]:
-    """Return a temporary folder with a short name.
-
-    A path of a Unix socket has 107 characters at most; multiprocessing makes sockets
-    in ``TMPDIR``, and folders of tests have long names.
-    """
+    """Return a temporary folder with a short name: paths of Unix sockets have 107 characters."""
     with tempfile.TemporaryDirectory(prefix="u-", ignore_cleanup_errors=True) as folder:
         yield Path(folder)

@@ -148,10 +148,7 @@ class Trials:
         return stage if stage.GetRootLayer().ExportToString() != self._clean else None
 
     def _judge(self, stage: Usd.Stage) -> tuple[dict[str, str], bool]:
-        """Return the checks that fail, with their first findings.
-
-        Also return whether no check sees a difference to the first stage, the good one.
-        """
+        """Return the checks that fail, with their first findings, and whether all else is equal."""
         path = self._folder / "changed.usda"
         stage.GetRootLayer().Export(str(path))
         # MuJoCo, which computes the equations of motion, warns of invalid values.

@@ -198,15 +198,11 @@ seed("collider.shown", "visual.shapes", _hidden, author("purpose", "default"))
 seed("collider.trigger", "collision.filters", _colliders, f.apply("PhysxTriggerAPI"))
 _SLIPS = _added_material("slippery", "physics")
 seed("collider.slippery", "collision.materials simulation.contacts", _colliders, _SLIPS)
-_PIECES = "ConvexDecompositionCollision"
-seed_each(
-    "collision.approximation",
-    _collision_meshes,
-    {
-        "collider.hull-mujoco": author("mjc:maxhullvert", 8, "MjcMeshCollisionAPI"),
-        "collider.pieces": author(f"physx{_PIECES}:maxConvexHulls", 1, f"Physx{_PIECES}API"),
-    },
-)
+_APPROXIMATION, _PIECES = "collision.approximation", "ConvexDecompositionCollision"
+_HULL = author("mjc:maxhullvert", 8, "MjcMeshCollisionAPI")
+seed("collider.hull-mujoco", _APPROXIMATION, _collision_meshes, _HULL)
+_ONE_PIECE = author(f"physx{_PIECES}:maxConvexHulls", 1, f"Physx{_PIECES}API")
+seed("collider.pieces", _APPROXIMATION, _collision_meshes, _ONE_PIECE)
 _UNSEEN = {"invisible": ("visibility", "invisible"), "guide": ("purpose", "guide")}
 seed_each("visual.shapes", _visuals, {f"visual.{key}": author(*to) for key, to in _UNSEEN.items()})
 _SMOOTHED = {
@@ -260,18 +256,17 @@ _WRONG_NORMALS = {
 seed_each("visual.normals", _visual_meshes, _WRONG_NORMALS)
 _UP = _normals("vertex", lambda _, count: np.tile([0.0, 0.0, 1.0], (count, 1)))
 _with_normals = where(_visual_meshes, lambda at: at.prim.GetAttribute("primvars:normals"))
-_LOST = {"normals.lost": lambda place: place.prim.GetAttribute("primvars:normals").Block()}
 seed("normals.constant", "visual.normals", _visual_meshes, _UP, equivalent=True)
-seed_each("visual.normals", _with_normals, _LOST, equivalent=True)
+_LOST = f.block("primvars:normals")
+seed("normals.lost", "visual.normals", _with_normals, _LOST, equivalent=True)
 
 # Values over time, unusable values and further prims.
 
 
 def _drift(place: Place) -> None:
     """Let a prim move from its place."""
-    attribute = place.prim.GetAttribute("xformOp:translate")
-    if not attribute:
-        attribute = UsdGeom.Xformable(place.prim).AddTranslateOp().GetAttr()
+    placed = UsdGeom.Xformable(place.prim)
+    attribute = place.prim.GetAttribute("xformOp:translate") or placed.AddTranslateOp().GetAttr()
     kind = type(attribute.GetTypeName().defaultValue)
     start = attribute.Get() or kind(0.0)
     attribute.Set(start)
@@ -284,10 +279,8 @@ _ANY_VALUE = "structure.values reader.refuses visual.shapes"
 
 @fault("value.orient", _ANY_VALUE, _visuals)
 def _(place: Place) -> None:
-    attribute = place.prim.GetAttribute("xformOp:orient")
-    if not attribute:
-        precision = UsdGeom.XformOp.PrecisionFloat
-        attribute = UsdGeom.Xformable(place.prim).AddOrientOp(precision).GetAttr()
+    placed = UsdGeom.Xformable(place.prim)
+    attribute = place.prim.GetAttribute("xformOp:orient") or placed.AddOrientOp().GetAttr()
     attribute.Set(type(attribute.GetTypeName().defaultValue)(0.0, 0.0, 0.0, 0.0))
 
 

@@ -1,7 +1,4 @@
-"""Faults are caught by their checks, and a good USD fails none.
-
-`UPDATE_RECORDS=1` stores what the checks find.
-"""
+"""Faults are caught by their checks; a good USD fails none. `UPDATE_RECORDS=1` stores findings."""
 
 from __future__ import annotations
 

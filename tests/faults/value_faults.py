@@ -200,14 +200,13 @@ def _contradict(place: Place) -> None:
 
 _DENSE = f.both(f.block(_MASS), author("physics:density", 7800.0))
 seed("mass.density", "mass.stated mass.link.mass", _massive, _DENSE, equivalent=True)
-_EMBODIED = {"mass.frame-embodied": lambda place: UsdPhysics.RigidBodyAPI.Apply(place.prim)}
 _frames = f.prims(
     lambda prim: (
         prim.GetAttribute("urdf:link").HasAuthoredValue()
         and not prim.HasAPI(UsdPhysics.RigidBodyAPI)
     )
 )
-seed_each("mass.stated", _frames, _EMBODIED)
+seed("mass.frame-embodied", "mass.stated", _frames, f.apply("PhysicsRigidBodyAPI"))
 _moved = f.change(lambda old, place: old + Gf.Vec3f(place.step), _CENTER)
 _oblong = f.where(_extended, lambda at: np.ptp(_moments(at)) > 0.05 * _moments(at).max())
 for _check, _places, _id, _edit, _limit in (
@@ -314,10 +313,10 @@ def description_of(spec: Observation) -> str:
 
 
 def _described(
-    check: str, places: Places, edits: dict[str, Edit], tolerance: float | None = None
+    check: str, places: Places, key: str, edit: Edit, tolerance: float | None = None
 ) -> None:
-    named = {f"described.{key}": edit for key, edit in edits.items()}
-    seed_each(f"simulation.{check}", places, named, profile="described", tolerance=tolerance)
+    ids = f"described.{key}", f"simulation.{check}"
+    seed(*ids, places, edit, profile="described", tolerance=tolerance)
 
 
 def _per_radian(attribute: str) -> Edit:
@@ -330,14 +329,12 @@ def _another_material(place: Place) -> list[str] | None:
     return [path for path in materials if path not in place.targets(_BINDING)][:1] or None
 
 
-def _bounce(place: Place) -> None:
-    if f.authored(place.prim, "physics:restitution") is None:
-        author("physics:restitution", 0.5)(place)
-
-
 _filtered = f.prims(lambda prim: prim.HasAPI(UsdPhysics.FilteredPairsAPI))
 _contact_materials = f.prims(
     lambda prim: prim.IsA(UsdShade.Material) and prim.HasAPI(UsdPhysics.MaterialAPI)
+)
+_bounceless = f.where(
+    _contact_materials, lambda at: f.authored(at.prim, "physics:restitution") is None
 )
 _collides = f.prims(lambda prim: prim.HasAPI(UsdPhysics.CollisionAPI))
 _bound = f.where(_collides, lambda place: place.prim.HasRelationship(_BINDING))
@@ -355,7 +352,7 @@ for _key, _name, _check, _of in (
     ("dynamicFriction", "physics:dynamicFriction", "contacts", _contact_materials),
     ("restitution", "physics:restitution", "contacts", _contact_materials),
 ):
-    _described(_check, _of, {_key: f.grow(_name)}, _TOLERANCE.force)
+    _described(_check, _of, _key, f.grow(_name), _TOLERANCE.force)
 for _check, _of, _key, _edit in (
     ("gains", _driven, "no-drive", f.unapply("PhysicsDriveAPI:{}")),
     ("gains", f.moving, "acceleration", f.change(lambda *_: "acceleration", f"{_DRIVE}type")),
@@ -367,15 +364,17 @@ for _check, _of, _key, _edit in (
     ("positions", f.moving, "position-of-one", f.block("newton:{}:position")),
     ("filters", _filtered, "filter", f.unapply("PhysicsFilteredPairsAPI")),
     (
-        *("filters", _filtered, "filter-target"),
-        f.retarget("physics:filteredPairs", lambda place: [place.path]),
+        "filters",
+        _filtered,
+        "filter-target",
+        f.retarget("physics:filteredPairs", lambda at: [at.path]),
     ),
     ("contacts", _stating_collision, "self-collision", author(_SELF, value=True)),
-    ("contacts", _contact_materials, "bouncing", _bounce),
+    ("contacts", _bounceless, "bouncing", author("physics:restitution", 0.5)),
     ("contacts", _bound, "other-material", f.retarget(_BINDING, _another_material)),
     ("contacts", _bound, "unbound-friction", f.retarget(_BINDING, lambda _: [])),
 ):
-    _described(_check, _of, {_key: _edit})
+    _described(_check, _of, _key, _edit)
 
 # Values over time, unusable values, and values of another type.
 
@@ -448,7 +447,7 @@ _KEPT = ("urdf:safety_controller:", "urdf:calibration:", "urdf:limit:acceleratio
 
 
 def _kept_numbers(prim: Usd.Prim) -> list[Usd.Attribute]:
-    # A USD need not keep a kind of them, of which some prims have one only.
+    """Return one: a USD need not keep a kind of them, of which some prims have one only."""
     return [one for one in prim.GetAuthoredAttributes() if one.GetName().startswith(_KEPT)][-1:]
 
 
