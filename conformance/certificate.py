@@ -41,7 +41,6 @@ class Certificate(Struct, frozen=True):
 def certificate_of(
     record: RobotRecord, urdf: Mapping[str, str], asset: Mapping[str, str], suite: str
 ) -> Certificate:
-    """Return the certificate of a check that conforms, with the hashes of robot and asset."""
     read = (one for one in record.engines if one.status is EngineStatus.OBSERVED)
     engines = {engine.name: engine.version or "" for engine in read}
     tool = f"{DISTRIBUTION} {record.environment[DISTRIBUTION]}"

@@ -21,8 +21,7 @@ SCHEMA = "1"
 def asset_hashes(usd: Path) -> dict[str, str]:
     """Return the SHA-256 of all files of an asset, by path from the folder of its root layer.
 
-    Raises:
-        StageError: A file is missing, or the asset is a package.
+    A file that is missing, and a package, raise StageError.
     """
     root = _open(usd)
     folder = usd.resolve().parent
@@ -44,11 +43,7 @@ def asset_hashes(usd: Path) -> dict[str, str]:
 
 
 def read_certificate(usd: Path) -> Certificate | None:
-    """Return the certificate of an asset, if it has one that this version reads.
-
-    Raises:
-        StageError: The root layer cannot be read.
-    """
+    """Return the certificate of an asset, if it has one that this version reads."""
     data = _open(usd).customLayerData.get(KEY)
     if not data or data.get("schema") != SCHEMA:
         return None

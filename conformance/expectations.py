@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from msgspec import UNSET, convert, structs
 
+from urdf_usd.conformance import tolerance
 from urdf_usd.conformance.checks.catalogue import CHECKS
 from urdf_usd.conformance.checks.check import Compared, compare, equality
 from urdf_usd.conformance.checks.shapes import combined_surface
@@ -37,13 +38,6 @@ from urdf_usd.conformance.observation.shapes import (
     Surface,
     merge_appearances,
 )
-from urdf_usd.conformance.tolerance import (
-    Tolerance,
-    derive_tolerance_model,
-    group_masses,
-    masses_of,
-    rigid_groups,
-)
 from urdf_usd.converter.simulation.resolution import Simulation, resolve
 from urdf_usd.converter.simulation.settings import SettingsFile
 from urdf_usd.converter.urdf.parse import parse
@@ -54,7 +48,7 @@ from urdf_usd.reports.text import value_text
 # The engine that decides; simulators may have deviations of their own.
 _DECISIVE = "openusd"
 _MOST_SHOWN = 3
-_TOLERANCE = Tolerance(mass=1e-5, inertia=1e-5, limit=1e-6, force=1e-5, shape=1e-6)
+_TOLERANCE = tolerance.Tolerance(mass=1e-5, inertia=1e-5, limit=1e-6, force=1e-5, shape=1e-6)
 _CHECKS = tuple(check for check in CHECKS if not check.usd_alone and check.id != "mass.total")
 _TOTAL = tuple(check for check in CHECKS if check.id == "mass.total")
 _SIZE = 1e-5  # of the size of a primitive [m]
@@ -119,20 +113,17 @@ def compare_readings(
     """Compare the expected values with every engine's observation of the USD."""
     readings = []
     for name, outcome in outcomes.items():
-        if isinstance(outcome, Observed):
-            seen = outcome.observation
-            reason = (
-                "" if seen.frames and seen.root in seen.frames.links else "no frame of the root"
-            )
-        else:
+        reason = "no frame of the root"
+        if not isinstance(outcome, Observed):
             reason = outcome.reason
-        reading = CaseReadingRecord(engine=name, reason=reason)
-        readings.append(reading if reason else compare_case(expected, seen))
+        elif (frames := outcome.observation.frames) and outcome.observation.root in frames.links:
+            readings.append(compare_case(expected, outcome.observation))
+            continue
+        readings.append(CaseReadingRecord(engine=name, reason=reason))
     return tuple(readings)
 
 
 def compare_case(case: Expected, actual: obs.Observation) -> CaseReadingRecord:
-    """Compare the values of a case with those that an engine reports of the USD."""
     actual = structs.replace(actual, dynamics=None, rollout=None)
     reached = {actual.root: actual.root}  # with frames, by joints that close no loop
     for joint in actual.joints:
@@ -148,7 +139,7 @@ def compare_case(case: Expected, actual: obs.Observation) -> CaseReadingRecord:
     groups = [body.links for body in case.bodies]
     welded = {name for links in groups for name in links}
     groups += [(link.name,) for link in expected.links if link.name not in welded]
-    model = derive_tolerance_model(tree, _TOLERANCE)
+    model = tolerance.derive_tolerance_model(tree, _TOLERANCE)
     model = structs.replace(model, groups=tuple(groups))
     results = [compare(check, expected, actual, model) for check in _CHECKS]
     if case.total_mass is not UNSET:
@@ -179,7 +170,7 @@ def _unchecked(case: Expected, actual: obs.Observation) -> Iterator[Difference]:
         if joint.axis and values and values.axis is not UNSET:
             near = math.dist(joint.axis, values.axis) <= _TOLERANCE.rotation
             yield _equal(f"joint {joint.name}", "axis", values.axis, joint.axis, near)
-    masses = masses_of(actual) if obs.Quantity.MASS in actual.states else {}
+    masses = tolerance.masses_of(actual) if obs.Quantity.MASS in actual.states else {}
     for body in case.bodies if masses else ():
         if body.mass_below is not UNSET:
             mass = math.fsum(own.mass for name in body.links if (own := masses.get(name)))
@@ -200,12 +191,13 @@ def _stated(values: Any) -> dict[str, Any]:  # noqa: ANN401  a part of a case
 
 
 def _with_links(case: Expected, tree: obs.Observation, actual: obs.Observation) -> obs.Observation:
-    """Put in links, the base, masses and poses."""
     bodies = [body.links for body in case.bodies]
     stated = [*(case.links or ()), *case.colliders, *case.visuals]
     stated += [name for links in (*bodies, *(pose.links for pose in case.poses)) for name in links]
-    masses = {**dict.fromkeys(stated), **masses_of(actual)}
-    for body, found in zip(case.bodies, group_masses(actual, bodies, tree.joints), strict=True):
+    masses = {**dict.fromkeys(stated), **tolerance.masses_of(actual)}
+    for body, found in zip(
+        case.bodies, tolerance.group_masses(actual, bodies, tree.joints), strict=True
+    ):
         # The mass of welded links counts as that of the first.
         masses |= dict.fromkeys(body.links)
         own: dict[str, Any] = {"mass": 0.0, "com": np.zeros(3), "inertia": None}
@@ -266,7 +258,8 @@ def _with_shapes(
             if (shape.link, shape.role) == (link, role)
         ]
         readable = all(shape.surface for shape in own)
-        whole = _merged(own) if role is Role.VISUAL and _is_one_mesh(values) and readable else own
+        kinds = {values[0].kind} if len(values) == 1 and role is Role.VISUAL else {None}
+        whole = _merged(own) if kinds <= {UNSET, ShapeKind.MESH.value} and readable else own
         numbers = len(values), len(whole) if readable else "some that are unreadable"
         differences.append(_equal(f"link {link}", f"number of {role} shapes", *numbers))
         if numbers[0] != numbers[1]:
@@ -289,10 +282,6 @@ def _with_shapes(
     return expected, structs.replace(actual, shapes=tuple(found)), differences
 
 
-def _is_one_mesh(values: Sequence[ShapeValues]) -> bool:
-    return len(values) == 1 and values[0].kind in {UNSET, ShapeKind.MESH.value}
-
-
 def _unlike(values: ShapeValues, shape: ShapeObservation) -> float:
     """Return how far a shape is from stated values [m]; a shape of another kind is far away."""
     pairs = [(values.position, shape.position)]
@@ -303,7 +292,6 @@ def _unlike(values: ShapeValues, shape: ShapeObservation) -> float:
 
 
 def _merged(shapes: list[ShapeObservation]) -> list[ShapeObservation]:
-    """Merge the parts into which a USD splits one visual."""
     if len(shapes) < 2:
         return shapes
     whole = combined_surface(tuple(shapes))
@@ -337,9 +325,8 @@ def _with_shape(values: ShapeValues, shape: ShapeObservation) -> ShapeObservatio
         # Cases state the file, from which converters copy a PNG or JPEG.
         files = {one.image_sha256: one.texture for one in shape.appearances}
         texture = given.get("texture")
-        unread = {"color"} - given.keys() | (
-            {"*"} if not given.keys() & {"color", "texture"} else set()
-        )
+        unread = {"color"} - given.keys()
+        unread |= set() if given.keys() & {"color", "texture"} else {"*"}
         parts.append(
             Appearance(
                 area=given.get("area", area / len(looks)),
@@ -405,7 +392,6 @@ def _sorted(pairs: Iterable[frozenset[str]]) -> tuple[tuple[str, str], ...]:
 
 
 def _summary(settings: Simulation, filtered: int) -> Iterator[str]:
-    """Yield what is requested, for the record."""
     materials = settings.contact_materials
     names = {
         "drive": [drive.joint for drive in settings.drives],
@@ -437,7 +423,7 @@ def touching_links(
 
 def _of_one_joint(pair: frozenset[str], expected: obs.Observation) -> bool:
     """Whether two links are of one rigid group, or a joint connects their groups."""
-    groups = rigid_groups([link.name for link in expected.links], expected.joints)
+    groups = tolerance.rigid_groups([link.name for link in expected.links], expected.joints)
     head = {name: group[0] for group in groups for name in group}
     ends = {head[name] for name in pair}
     return len(ends) == 1 or any(

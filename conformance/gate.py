@@ -10,7 +10,7 @@ down are lost.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
 from enum import StrEnum
 from itertools import takewhile
@@ -97,29 +97,21 @@ class Baseline(Struct, frozen=True):
         return {one.place: one for one in self.expectations if one.converter in meant}
 
     def as_toml(self) -> str:
-        tables = ("".join(f"{line}\n" for line in _lines(one)) for one in self.expectations)
-        return "\n".join((self.header, *tables))
-
-
-def _lines(expectation: Expectation) -> Iterator[str]:
-    yield f"[[{_TABLE}]]"
-    for key in ("converter", "robot", "check", "grade", "reason", "owner", "url"):
-        value = getattr(expectation, key)
-        if value is not None and (key, value) != ("converter", OURS):
-            # A TOML string requires one more escape than JSON.
-            text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-            yield f"{key} = {text}"
-    if expectation.expires:
-        yield f"expires = {expectation.expires}"
+        text = self.header
+        for one in self.expectations:
+            text += f"\n[[{_TABLE}]]\n"
+            for key in ("converter", "robot", "check", "grade", "reason", "owner", "url"):
+                value = getattr(one, key)
+                if value is not None and (key, value) != ("converter", OURS):
+                    # A TOML string requires one more escape than JSON.
+                    shown = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+                    text += f"{key} = {shown}\n"
+            text += f"expires = {one.expires}\n" if one.expires else ""
+        return text
 
 
 def read_baseline(path: Path) -> Baseline:
-    """Read a baseline.
-
-    Raises:
-        CorpusError: The file is no baseline; the message lists all problems with the lines of
-            their tables.
-    """
+    """Read a baseline; a CorpusError lists all problems, with the lines of their tables."""
     by_place: dict[Place, Expectation] = {}
     problems: list[str] = []
     warnings: list[str] = []
@@ -160,16 +152,10 @@ class FailOn(StrEnum):
     FAILS = "fails"
 
 
-_MILDEST = {
-    FailOn.CLOSE: Grade.CLOSE,
-    FailOn.INCOMPLETE: Grade.NOT_COMPARABLE,
-    FailOn.FAILS: Grade.DISPUTED,
-}
+_MILDEST = dict(zip(FailOn, (Grade.CLOSE, Grade.NOT_COMPARABLE, Grade.DISPUTED), strict=True))
 
 
 class Gate(StrEnum):
-    """Result of a gate."""
-
     PASSES = "passes"
     FAILS = "fails"
     NOTHING_READ = "nothing read"
@@ -201,8 +187,8 @@ def apply_gate(
     lists: dict[str, list[FailureRecord]] = {
         name: [] for name in ("new", "worse", "expired", "expected", "fixed")
     }
-    with_baseline = baseline is not None
-    for failure in failures(records, fail_on=fail_on, strict=strict, unreadable=with_baseline):
+    unreadable = baseline is not None
+    for failure in failures(records, fail_on=fail_on, strict=strict, unreadable=unreadable):
         failing.add(failure.place)
         entry = known.get(failure.place)
         if entry is None:
@@ -290,7 +276,6 @@ def _converter(record: RobotRecord) -> str:
 
 
 def _grades(records: Iterable[RobotRecord]) -> dict[Place, str]:
-    """Map each robot and check of the records to the grade, or the verdict."""
     grades: dict[Place, str] = {}
     for record in records:
         converter = _converter(record)

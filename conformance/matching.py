@@ -19,24 +19,15 @@ from msgspec import Struct, structs
 
 from urdf_usd.conformance.engines.openusd.engine import labelled, named_prims
 from urdf_usd.conformance.engines.protocol import UnsupportedError
-from urdf_usd.conformance.observation.robot import (
-    JointObservation,
-    JointType,
-    NamedJoint,
-    NamedPrim,
-    NamedPrims,
-    Observation,
-)
+from urdf_usd.conformance.observation import robot as obs
 
 # Types that may match each other: a converter may write a continuous joint with limits.
-_TURNING = frozenset({JointType.REVOLUTE, JointType.CONTINUOUS})
-_MOTIONS = (_TURNING, *(frozenset({type}) for type in JointType if type not in _TURNING))
+_TURNING = frozenset({obs.JointType.REVOLUTE, obs.JointType.CONTINUOUS})
+_MOTIONS = (_TURNING, *(frozenset({type}) for type in obs.JointType if type not in _TURNING))
 _OTHER = re.compile(r"[^0-9A-Za-z]+")
 
 
 class Labelled(Struct, frozen=True):
-    """A layer over a USD."""
-
     text: str  # the layer
     # links and joints, such as ``link arm``, and their names in the USD: those that differ in
     # spelling alone, and those that were matched by the chain of parents
@@ -44,7 +35,7 @@ class Labelled(Struct, frozen=True):
     inferred: tuple[tuple[str, str], ...]
 
 
-def label_robot(usd: str, expected: Observation) -> Labelled | None:
+def label_robot(usd: str, expected: obs.Observation) -> Labelled | None:
     """Match names and make the layer, unless all are equal; run in a worker process."""
     try:
         prims = named_prims(usd)
@@ -62,14 +53,16 @@ def label_robot(usd: str, expected: Observation) -> Labelled | None:
     return Labelled(labelled(usd, spelled | inferred), *pairs)
 
 
-def match_names(expected: Observation, prims: NamedPrims) -> tuple[dict[str, str], dict[str, str]]:
+def match_names(
+    expected: obs.Observation, prims: obs.NamedPrims
+) -> tuple[dict[str, str], dict[str, str]]:
     """Find the prims for the names of a URDF that have another name.
 
     Returns URDF names by path: where the spelling differs, and matched by the chain of parents.
     """
     if _has_world(expected) and all(prim.name != "world" for prim in prims.links):
         # The stage itself, which needs no prim.
-        stage = NamedPrim("/", "world", is_body=False)
+        stage = obs.NamedPrim("/", "world", is_body=False)
         prims = structs.replace(prims, links=(*prims.links, stage))
     # A body comes before a frame of the same name.
     frames = {prim.path for prim in prims.links if not prim.is_body}
@@ -92,8 +85,7 @@ def match_names(expected: Observation, prims: NamedPrims) -> tuple[dict[str, str
         links.add(expected.root, bases[0])
     matches = None
     while matches != (matches := (len(links.path_of), len(joints.path_of))):
-        _match_along_joints(expected.joints, prims.joints, links, joints)
-        _match_single_joints(expected.joints, prims.joints, links, joints)
+        _match_by_joints(expected.joints, prims.joints, links, joints)
     new = {**links.new, **joints.new}
     return spelled, {path: name for path, name in new.items() if path not in spelled}
 
@@ -129,7 +121,6 @@ class _Matches:
                 self.add(name, bodies[0])
 
     def add(self, name: str, path: str) -> None:
-        """Match a name with the prim at a path, unless one of them is matched."""
         if name not in self.path_of and path in self.prims and path not in self.name_of:
             self.path_of[name] = path
             self.name_of[path] = name
@@ -143,15 +134,15 @@ class _Matches:
             body = body.rpartition("/")[0]
         return "" if path in self.prims else path
 
-    def bodies(self, joint: JointObservation | NamedJoint) -> frozenset[str]:
+    def bodies(self, joint: obs.JointObservation | obs.NamedJoint) -> frozenset[str]:
         """Return the bodies that a prim connects, or those of the matched links of a joint."""
-        if isinstance(joint, NamedJoint):
+        if isinstance(joint, obs.NamedJoint):
             return frozenset(map(self.body, joint.ends))
         ends = map(self.path_of.get, (joint.parent, joint.child))
         return frozenset(self.body(path) for path in ends if path is not None)
 
 
-def _has_world(expected: Observation) -> bool:
+def _has_world(expected: obs.Observation) -> bool:
     """Whether the root is ``world``, made up or empty, which only fixed joints connect."""
     if expected.root != "world":
         return False
@@ -159,20 +150,20 @@ def _has_world(expected: Observation) -> bool:
         any(shape.link == "world" for shape in expected.shapes)
         or any(link.mass and link.mass.mass for link in expected.links if link.name == "world")
         or any(
-            joint.type is not JointType.FIXED
+            joint.type is not obs.JointType.FIXED
             for joint in expected.joints
             if joint.parent == "world"
         )
     )
 
 
-def _match_along_joints(
-    expected: Sequence[JointObservation],
-    prims: Sequence[NamedJoint],
+def _match_by_joints(
+    expected: Sequence[obs.JointObservation],
+    prims: Sequence[obs.NamedJoint],
     links: _Matches,
     joints: _Matches,
 ) -> None:
-    """Match the links of matched joints, and joints between matched links."""
+    """Match ends of matched joints, joints between matched links, and the only ones of a type."""
     prim_at = {prim.path: prim for prim in prims}
     for joint in expected:
         if (path := joints.path_of.get(joint.name)) is None:
@@ -198,15 +189,6 @@ def _match_along_joints(
     for prim in prims:
         if (matched := between.get(links.bodies(prim))) is not None:
             joints.add(matched, prim.path)
-
-
-def _match_single_joints(
-    expected: Sequence[JointObservation],
-    prims: Sequence[NamedJoint],
-    links: _Matches,
-    joints: _Matches,
-) -> None:
-    """Match joints that are the only unmatched ones of their type at a matched link."""
     for link, motion in product(tuple(links.name_of), _MOTIONS):
         # One body may carry both links of a joint, which then has no prim.
         unmatched = [

@@ -102,9 +102,8 @@ class CheckOptions(Struct, frozen=True, kw_only=True):
     base: o.FixedBase = BaseOption.AUTO  # the URDF decides if ``auto``
     simulation: o.Settings = None  # its base counts if that of the options is ``auto``
     inertia: o.Inertia = o.InertiaOption.KEEP
-    mass_density: o.Density = (
-        o.DEFAULT_DENSITY
-    )  # of links without mass, with those of shapes [kg/m^3]
+    # Of links without mass, with those of shapes [kg/m^3].
+    mass_density: o.Density = o.DEFAULT_DENSITY
     colliders: o.ColliderRules = o.NO_COLLIDER_RULES
     packages: o.Packages = ()
     arguments: o.Arguments = ()
@@ -122,8 +121,6 @@ class CheckOptions(Struct, frozen=True, kw_only=True):
 
 
 class RunOptions(Struct, frozen=True, kw_only=True):
-    """Options of a run."""
-
     jobs: Annotated[
         Jobs,
         o.Option("Number of robots processed in parallel.  [default: one per CPU]", repeated=False),

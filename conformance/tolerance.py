@@ -159,7 +159,6 @@ def frame_bounds(frames: obs.Frames, parents: Mapping[str, str]) -> dict[str, Fr
 
 
 def length(vector: NDArray[np.float64]) -> float:
-    """Return the length of a vector; numpy's norm takes ten times as long for one."""
     return math.sqrt(vector.dot(vector))
 
 
@@ -244,12 +243,10 @@ def rigid_groups(
 
 
 def masses_of(observation: obs.Observation) -> dict[str, obs.MassProperties | None]:
-    """Return the own mass properties of each link."""
     return {link.name: link.mass for link in observation.links}
 
 
 def tensor_of(values: obs.Vec6) -> Array:
-    """Return the (3, 3) tensor of (ixx, ixy, ixz, iyy, iyz, izz)."""
     ixx, ixy, ixz, iyy, iyz, izz = values
     return np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
 
@@ -309,8 +306,6 @@ class MotionScale(Struct, frozen=True, eq=False):
 
 
 class _Motion(Struct, frozen=True, eq=False):
-    """Motion of G rigid groups per unit of n velocities, at K configurations."""
-
     speed: Array  # (K, G, n) of the centres of mass
     spin: Array  # (G, n) angular speed
     velocities: Array  # (K, n) magnitudes
@@ -337,7 +332,6 @@ def motion_scale(
     bounds: Mapping[str, FrameBound],
     size: float,
 ) -> MotionScale | None:
-    """Compute the scale of a robot's equations of motion, if it is known."""
     dynamics = expected.dynamics
     masses = [mass for mass in group_masses(expected, groups, expected.joints) if mass is not None]
     if dynamics is None or expected.frames is None or len(masses) < len(groups):
@@ -460,8 +454,6 @@ def _directions(joint_type: obs.JointType, axis: obs.Vec3 | None) -> Array:
 
 
 class ToleranceModel(Struct, frozen=True, eq=False):
-    """Bounds and scales for all comparisons of a robot, from the reference observation."""
-
     tolerance: Tolerance  # engineering tolerance
     joint_to: Mapping[str, obs.JointObservation]  # joint by child link
     groups: tuple[tuple[str, ...], ...]  # rigid groups, the first link of each first
@@ -485,7 +477,6 @@ class ToleranceModel(Struct, frozen=True, eq=False):
 
 
 def derive_tolerance_model(expected: obs.Observation, tolerance: Tolerance) -> ToleranceModel:
-    """Derive the tolerance model from the reference observation of a robot, with frames."""
     frames = expected.frames
     if frames is None:
         raise ValueError(f"engine {expected.engine!r} states no frames")

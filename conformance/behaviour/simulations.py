@@ -40,13 +40,7 @@ from urdf_usd.conformance.engines.openusd.reading import captured_diagnostics, u
 from urdf_usd.conformance.engines.process import Simulator
 from urdf_usd.conformance.engines.protocol import Request, UnsupportedError
 from urdf_usd.conformance.engines.reference import structure
-from urdf_usd.conformance.observation.robot import (
-    Configurations,
-    DriveObservation,
-    JointObservation,
-    JointType,
-    Observation,
-)
+from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.sampling import configurations
 from urdf_usd.converter.conversion import convert_parsed
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
@@ -74,7 +68,7 @@ _HOLD, _MOVE = 500, 250
 # Number of targets on the way to a limit, and steps between them: 5 s.
 _TARGETS, _RAMP = 125, 10
 _CHANGE = 0.1, 0.01  # step of a target [rad, m]
-ONE_AXIS = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC)
+ONE_AXIS = (obs.JointType.REVOLUTE, obs.JointType.CONTINUOUS, obs.JointType.PRISMATIC)
 PROGRAMS = {
     "PhysX": "urdf_usd.conformance.behaviour.simulate_physx",
     "Newton": "urdf_usd.conformance.behaviour.simulate_newton",
@@ -99,10 +93,8 @@ def behave(usd: str, simulators: Sequence[str], timeout: float) -> tuple[dict[st
 def simulate_asset(usd: Path, simulators: Sequence[Simulator]) -> Iterator[dict[str, Any]]:
     """Simulate 2 s of gravity, a step of all targets, and targets that move to both limits.
 
-    Yields a row for MuJoCo and each simulator, for JSON: ``state``, and joints by what they do.
-
-    Raises:
-        UnsupportedError: OpenUSD refuses the asset.
+    Yields a row for MuJoCo and each simulator, for JSON: ``state``, and joints by what they do. An
+    asset that OpenUSD refuses raises UnsupportedError.
     """
     seen, chosen, paths, colliders = _read(usd)
     by_name = {joint.name: path for path, joint in paths.items()}
@@ -143,14 +135,20 @@ def simulate_asset(usd: Path, simulators: Sequence[Simulator]) -> Iterator[dict[
         row |= {"status": "simulated", "joints": len(answer["joints"]), "driven": len(driven)}
         row |= _assessed(answer, moved[name], targets)
         if name != MUJOCO and MUJOCO in moved:
-            row |= _compared(moved[name], moved[MUJOCO])
+            own, other = moved[name], moved[MUJOCO]
+            if list(own.joints) == list(other.joints):
+                pairs = zip(own.positions, other.positions, strict=True)
+                differing = (differing_joints(*pair, own.angular) for pair in pairs)
+                row["differing"] = list(map(own.named, differing))
+            else:
+                row["missing"] = sorted(set(other.joints) ^ set(own.joints))
         yield row
 
 
 class _Motion(Struct, frozen=True):
     """Samples of a simulator in each phase, (S, n) of n joints."""
 
-    joints: dict[str, JointObservation]  # by path
+    joints: dict[str, obs.JointObservation]  # by path
     angular: Units  # (n)
     positions: list[Array]  # [rad or m]
     velocities: list[Array]
@@ -161,7 +159,7 @@ class _Motion(Struct, frozen=True):
 
 
 def _motion(
-    answer: Mapping[str, Any], counts: Sequence[int], paths: Mapping[str, JointObservation]
+    answer: Mapping[str, Any], counts: Sequence[int], paths: Mapping[str, obs.JointObservation]
 ) -> _Motion:
     """Join the segments of each phase."""
     joints = {path: paths[path] for path in answer["joints"]}
@@ -183,7 +181,7 @@ def _ramp(start: Mapping[str, float], end: Mapping[str, float]) -> Iterator[dict
 
 
 def _targets(
-    driven: Mapping[str, float], paths: Mapping[str, JointObservation]
+    driven: Mapping[str, float], paths: Mapping[str, obs.JointObservation]
 ) -> Iterator[dict[str, float]]:
     """Yield targets: a step away from the nearer limit, and both limits."""
     step, high, low = {}, {}, {}
@@ -278,21 +276,13 @@ def differing_joints(one: Array, other: Array, angular: Units) -> list[int]:
     return np.flatnonzero(~(np.abs(one[-1] - other[-1]) <= allowed)).tolist()
 
 
-def _compared(motion: _Motion, other: _Motion) -> dict[str, Any]:
-    """Return the joints at other positions than in MuJoCo, after each phase."""
-    if list(motion.joints) != list(other.joints):
-        return {"missing": sorted(set(other.joints) ^ set(motion.joints))}
-    pairs = zip(motion.positions, other.positions, strict=True)
-    return {"differing": [motion.named(differing_joints(*pair, motion.angular)) for pair in pairs]}
-
-
 def _read(
     usd: Path,
-) -> tuple[Observation, Configurations, dict[str, JointObservation], list[str]]:
+) -> tuple[obs.Observation, obs.Configurations, dict[str, obs.JointObservation], list[str]]:
     """Read an asset with its joints at zero: joints with one axis by prim path; colliders."""
     engine = OpenusdEngine()
     with captured_diagnostics():
-        joints = engine.observe(Request(str(usd), Configurations((), (), ("zero",)))).joints
+        joints = engine.observe(Request(str(usd), obs.Configurations((), (), ("zero",)))).joints
         whole = configurations(joints, 1)
         chosen = structs.replace(whole, velocities=(), root=None, rollout=None, motion_count=0)
         seen = engine.observe(Request(str(usd), chosen))
@@ -305,11 +295,11 @@ def _read(
     return seen, chosen, paths, colliders
 
 
-def _is_angular(joint: JointObservation) -> bool:
-    return joint.type is not JointType.PRISMATIC
+def _is_angular(joint: obs.JointObservation) -> bool:
+    return joint.type is not obs.JointType.PRISMATIC
 
 
-def _range(joint: JointObservation) -> tuple[float, float]:
+def _range(joint: obs.JointObservation) -> tuple[float, float]:
     """Return the limits, infinite if there are none; reversed ones are zero."""
     lower = -math.inf if joint.lower is None else joint.lower
     upper = math.inf if joint.upper is None else joint.upper
@@ -344,8 +334,8 @@ def convert_for_simulation(
 
 
 def simulate_in_mujoco(
-    observation: Observation,
-    configurations: Configurations,
+    observation: obs.Observation,
+    configurations: obs.Configurations,
     paths: Mapping[str, str],
     request: Mapping[str, Any],
 ) -> dict[str, Any]:
@@ -374,7 +364,14 @@ def simulate_in_mujoco(
                 _limit(own[joint.name], joint, request["step"])
                 own[joint.name].armature = armatures.get(joint.name, 0.0)
         for drive in drives:
-            _add_actuator(spec, own[drive.joint].name, drive, efforts[drive.joint])
+            target, effort = own[drive.joint].name, efforts[drive.joint]
+            actuator = spec.add_actuator(trntype=mujoco.mjtTrn.mjTRN_JOINT, target=target)
+            actuator.gainprm[0] = 1.0
+            actuator.biastype = mujoco.mjtBias.mjBIAS_AFFINE
+            actuator.biasprm[1:3] = -drive.stiffness, -drive.damping
+            if effort is not None and math.isfinite(effort):
+                actuator.forcelimited = True
+                actuator.forcerange = -effort, effort
         spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
         free = mujoco.mjtJoint.mjJNT_FREE
         spec.delete(next(one for one in spec.joints if one.type == free))
@@ -420,7 +417,7 @@ def simulate_in_mujoco(
     return answer
 
 
-def _limit(own: mujoco.MjsJoint, joint: JointObservation, step: float) -> None:
+def _limit(own: mujoco.MjsJoint, joint: obs.JointObservation, step: float) -> None:
     """Set the limits of a joint; those that are reversed lock it at zero in USD."""
     lower, upper = joint.lower, joint.upper
     if lower is not None and upper is not None:
@@ -434,15 +431,3 @@ def _limit(own: mujoco.MjsJoint, joint: JointObservation, step: float) -> None:
         own.range = np.nan_to_num([lower, upper], posinf=1e6, neginf=-1e6)
     # As stiff as is stable; by default, drives of 5 Hz exceed limits visibly.
     own.solref_limit = 2.0 * step, 1.0
-
-
-def _add_actuator(
-    spec: mujoco.MjSpec, joint: str, drive: DriveObservation, effort: float | None
-) -> None:
-    actuator = spec.add_actuator(trntype=mujoco.mjtTrn.mjTRN_JOINT, target=joint)
-    actuator.gainprm[0] = 1.0
-    actuator.biastype = mujoco.mjtBias.mjBIAS_AFFINE
-    actuator.biasprm[1:3] = -drive.stiffness, -drive.damping
-    if effort is not None and math.isfinite(effort):
-        actuator.forcelimited = True
-        actuator.forcerange = -effort, effort

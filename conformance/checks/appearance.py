@@ -12,15 +12,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from urdf_usd.conformance.checks.check import (
-    Differences,
-    Sides,
-    check,
-    difference,
-    equality,
-    is_not,
-    unexpected,
-)
+from urdf_usd.conformance.checks import check
 from urdf_usd.conformance.checks.shapes import (
     LinkShapes,
     matched_shapes,
@@ -28,14 +20,8 @@ from urdf_usd.conformance.checks.shapes import (
     shapes_by_link,
     worst_of,
 )
+from urdf_usd.conformance.observation import shapes as observed
 from urdf_usd.conformance.observation.robot import Quantity, SettingKind
-from urdf_usd.conformance.observation.shapes import (
-    DOUBLE_SIDED,
-    Appearance,
-    Role,
-    Shading,
-    ShapeObservation,
-)
 from urdf_usd.conformance.tolerance import ARITHMETIC, RELATIVE, largest
 from urdf_usd.reports.records.record import Difference, Value
 from urdf_usd.reports.text import value_text
@@ -71,29 +57,26 @@ _INWARDS = 0.05
 class _Pair(Struct, frozen=True):
     """Appearances of the same part of a surface on both sides."""
 
-    expected: Appearance
-    actual: Appearance
+    expected: observed.Appearance
+    actual: observed.Appearance
     share: float  # part of the compared surface, in [0, 1]
 
 
-_Measure: TypeAlias = Callable[[LinkShapes, _Pair, Sides], Difference | None]
+_Measure: TypeAlias = Callable[[LinkShapes, _Pair, check.Sides], Difference | None]
 
 
 def _of_pairs(
-    id: str,
-    title: str,
-    unit: str = "",
-    *,
-    usd_alone: bool = False,
-    reads: str = "",
+    id: str, title: str, unit: str = "", *, usd_alone: bool = False, reads: str = ""
 ) -> Callable[[_Measure], _Measure]:
     """Define a check that compares the appearances of visuals by one measure."""
 
     def define(measure: _Measure) -> _Measure:
         clause = " ".join((measure.__doc__ or "").split())
 
-        @check(id, title, Quantity.VISUAL, unit, clause=clause, usd_alone=usd_alone, reads=reads)
-        def compare(sides: Sides) -> Differences:
+        @check.check(
+            id, title, Quantity.VISUAL, unit, clause=clause, usd_alone=usd_alone, reads=reads
+        )
+        def compare(sides: check.Sides) -> check.Differences:
             return _worst_by_link(
                 lambda part: (measure(part, pair, sides) for pair in _pairs(part)), sides
             )
@@ -104,10 +87,10 @@ def _of_pairs(
 
 
 def _worst_by_link(
-    compare: Callable[[LinkShapes], Iterable[Difference | None]], sides: Sides
-) -> Differences:
+    compare: Callable[[LinkShapes], Iterable[Difference | None]], sides: check.Sides
+) -> check.Differences:
     """Compare the visuals of each link; one difference per link, its worst one."""
-    for shapes in shapes_by_link(sides, Role.VISUAL):
+    for shapes in shapes_by_link(sides, observed.Role.VISUAL):
         found = (one for part in matched_shapes(shapes) for one in compare(part))
         if of_link := [one for one in found if one is not None]:
             yield worst_of(of_link)
@@ -134,7 +117,7 @@ def _pairs(part: LinkShapes) -> Iterator[_Pair]:
         free[1][j] -= shared
 
 
-def _unlike(expected: Appearance, actual: Appearance) -> float:
+def _unlike(expected: observed.Appearance, actual: observed.Appearance) -> float:
     # Absent colours are paired with each other first.
     color = 0.5 if expected.color is None and actual.color is not None else 0.0
     if expected.color is not None:
@@ -144,7 +127,7 @@ def _unlike(expected: Appearance, actual: Appearance) -> float:
     return files + color + opacity
 
 
-def _color_difference(expected: Appearance, actual: Appearance) -> float:
+def _color_difference(expected: observed.Appearance, actual: observed.Appearance) -> float:
     """Return the largest difference of a component; inf if a colour is absent."""
     if expected.color is None or actual.color is None:
         return math.inf
@@ -162,13 +145,12 @@ def _difference(
     **fields: Any,  # noqa: ANN401  of a difference
 ) -> Difference:
     amounts = amount, bound, tolerance
-    return difference(f"link {part.link}", text, values, unit, amounts, **fields)
+    return check.difference(f"link {part.link}", text, values, unit, amounts, **fields)
 
 
 def _of_part(part: LinkShapes, pair: _Pair, what: str, values: Sequence[Value], unit: str) -> str:
-    """Describe a difference of a part of the surface."""
     where = "" if pair.share > 1 - _SLIVER else f" on {100 * pair.share:.2g}% of it"
-    return is_not(f"{what} of {named(part.expected)}", values, unit, where)
+    return check.is_not(f"{what} of {named(part.expected)}", values, unit, where)
 
 
 @_of_pairs(
@@ -178,7 +160,7 @@ def _of_part(part: LinkShapes, pair: _Pair, what: str, values: Sequence[Value], 
     reads="familyName indices info:id info:implementationSource outputs:surface "
     "primvars:displayColor",
 )
-def _color(part: LinkShapes, pair: _Pair, sides: Sides) -> Difference | None:
+def _color(part: LinkShapes, pair: _Pair, sides: check.Sides) -> Difference | None:
     """Largest difference of a component of linear colours, or of the factor of a texture."""
     expected, actual = pair.expected, pair.actual
     tolerance = sides.tolerance.color
@@ -200,7 +182,7 @@ def _color(part: LinkShapes, pair: _Pair, sides: Sides) -> Difference | None:
 
 
 @_of_pairs("visual.opacity", "opacity of visuals", "1", reads="primvars:displayOpacity")
-def _opacity(part: LinkShapes, pair: _Pair, sides: Sides) -> Difference | None:
+def _opacity(part: LinkShapes, pair: _Pair, sides: check.Sides) -> Difference | None:
     """Opacity of every part of a surface, or its opacity texture."""
     expected, actual = pair.expected, pair.actual
     if expected.opacity is None or actual.opacity is None:
@@ -217,7 +199,7 @@ def _opacity(part: LinkShapes, pair: _Pair, sides: Sides) -> Difference | None:
 
 
 @_of_pairs("visual.texture", "textures of visuals")
-def _texture(part: LinkShapes, pair: _Pair, _: Sides) -> Difference | None:
+def _texture(part: LinkShapes, pair: _Pair, _: check.Sides) -> Difference | None:
     """The colour texture has the same pixels; a JPEG the same bytes."""
     expected, actual = pair.expected, pair.actual
     if "*" in expected.unread:
@@ -234,15 +216,10 @@ def _texture(part: LinkShapes, pair: _Pair, _: Sides) -> Difference | None:
     return _difference(part, _of_part(part, pair, "texture", values, ""), amount, values)
 
 
-@check(
-    "visual.normals",
-    "normals of visuals",
-    Quantity.VISUAL,
-    "1",
-    usd_alone=True,
-    reads="normals",
+@check.check(
+    "visual.normals", "normals of visuals", Quantity.VISUAL, "1", usd_alone=True, reads="normals"
 )
-def _normals(sides: Sides) -> Differences:
+def _normals(sides: check.Sides) -> check.Differences:
     """Normals of meshes are those of the mesh file; without, faces are flat or smooth outwards."""
     # SimReady (VG.029) and the validator of OpenUSD refuse normals against the faces.
     return _worst_by_link(lambda part: [_shading(part)], sides)
@@ -281,18 +258,18 @@ def _shading(part: LinkShapes) -> Difference | None:
     return made(amount, "missing, so that faces are flat", other, expected.facing, "missing")
 
 
-def _combined(shapes: tuple[ShapeObservation, ...]) -> Shading | None:
+def _combined(shapes: tuple[observed.ShapeObservation, ...]) -> observed.Shading | None:
     """Combine the normals of meshes; None if they are unknown, or there is no mesh."""
     meshes = [(s.shading, s.surface.area) for s in shapes if s.shading and s.surface]
     total = math.fsum(area for _, area in meshes)
     if len(meshes) < len(shapes) or not total:
         return None
 
-    def mean(value: Callable[[Shading], float]) -> float:
+    def mean(value: Callable[[observed.Shading], float]) -> float:
         return math.fsum(area * value(one) for one, area in meshes) / total
 
     x, y, z = (mean(lambda one, axis=axis: one.mean[axis]) for axis in range(3))  # type: ignore[misc]
-    return Shading(
+    return observed.Shading(
         stated=any(one.stated for one, _ in meshes),
         facing=mean(lambda one: one.facing),
         against=mean(lambda one: one.against),
@@ -301,13 +278,8 @@ def _combined(shapes: tuple[ShapeObservation, ...]) -> Shading | None:
     )
 
 
-@_of_pairs(
-    "visual.mapping",
-    "texture coordinates of visuals",
-    "1",
-    usd_alone=True,
-)
-def _mapping(part: LinkShapes, pair: _Pair, _: Sides) -> Difference | None:
+@_of_pairs("visual.mapping", "texture coordinates of visuals", "1", usd_alone=True)
+def _mapping(part: LinkShapes, pair: _Pair, _: check.Sides) -> Difference | None:
     """Texture coordinates are those of the mesh file: means, sizes, products with positions."""
     expected, actual = pair.expected, pair.actual
     if (
@@ -351,7 +323,7 @@ def _mapping(part: LinkShapes, pair: _Pair, _: Sides) -> Difference | None:
     usd_alone=True,
     reads="doubleSided outputs:displacement outputs:volume",
 )
-def _properties(part: LinkShapes, pair: _Pair, _: Sides) -> Difference | None:
+def _properties(part: LinkShapes, pair: _Pair, _: check.Sides) -> Difference | None:
     """Every other input of a surface is that of the mesh file, or the fallback."""
     subject, expected, actual = f"link {part.link}", pair.expected, pair.actual
     if "*" in expected.unread:
@@ -359,7 +331,7 @@ def _properties(part: LinkShapes, pair: _Pair, _: Sides) -> Difference | None:
     stated, found = dict(expected.properties), dict(actual.properties)
     for name in sorted({*stated, *found} - expected.unread):
         # A file without double sides leaves it to the renderer.
-        left_open = name == DOUBLE_SIDED and name not in stated
+        left_open = name == observed.DOUBLE_SIDED and name not in stated
         if left_open or f"{name.partition('.')[0]}." in expected.unread:
             continue
         fallback = _FALLBACKS.get(name)
@@ -389,17 +361,17 @@ def _properties(part: LinkShapes, pair: _Pair, _: Sides) -> Difference | None:
         what, places = "the centre of a part with its material", (first, second)
         text = _of_part(part, _Pair(expected, actual, 1.0), what, places, "m")
         return _difference(part, text, math.inf, places, unit="m")
-    return equality(subject, True, f"{subject}: no other input differs")
+    return check.equality(subject, True, f"{subject}: no other input differs")
 
 
-unexpected(
+check.unexpected(
     SettingKind.GEOMETRY,
     "visual.geometry",
     "other properties of visuals",
     "Extents are those of points, primitives right-handed; no mesh has holes or shared faces.",
     "elementType extent orientation",
 )
-unexpected(
+check.unexpected(
     SettingKind.SUBDIVISION,
     "visual.subdivision",
     "subdivision of visuals",

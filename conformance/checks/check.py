@@ -13,13 +13,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from urdf_usd.conformance.observation.robot import (
-    JointObservation,
-    Observation,
-    Quantity,
-    SettingKind,
-    UnexpectedSetting,
-)
+from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.shapes import Role, ShapeKind
 from urdf_usd.conformance.tolerance import Tolerance, ToleranceModel
 from urdf_usd.reports.records.record import Difference, Value
@@ -29,17 +23,16 @@ from urdf_usd.reports.text import value_text
 class Sides(Struct, frozen=True, eq=False, dict=True):
     """Two observations of a robot, with the bounds and tolerances of their comparison."""
 
-    expected: Observation
-    actual: Observation
+    expected: obs.Observation
+    actual: obs.Observation
     model: ToleranceModel
 
     @property
     def tolerance(self) -> Tolerance:
-        """Engineering tolerance."""
         return self.model.tolerance
 
     @cached_property
-    def joints(self) -> tuple[tuple[JointObservation, JointObservation], ...]:
+    def joints(self) -> tuple[tuple[obs.JointObservation, obs.JointObservation], ...]:
         """Joints of both sides, paired by name; the check of joints reports the others."""
         named = {joint.name: joint for joint in self.actual.joints}
         expected = self.expected.joints
@@ -47,8 +40,6 @@ class Sides(Struct, frozen=True, eq=False, dict=True):
 
 
 class Compared(Struct, frozen=True):
-    """Differences of a quantity that both sides state."""
-
     differences: tuple[Difference, ...] = ()  # one per value, equal ones included
     # the differences to report, if several values have one cause; None for all of them
     reported: tuple[Difference, ...] | None = None
@@ -56,7 +47,6 @@ class Compared(Struct, frozen=True):
 
     @property
     def shown(self) -> tuple[Difference, ...]:
-        """The differences to report."""
         return self.differences if self.reported is None else self.reported
 
     @staticmethod
@@ -75,8 +65,6 @@ class Compared(Struct, frozen=True):
 
 
 class Incomparable(Struct, frozen=True):
-    """A side does not state the quantity."""
-
     reason: str
 
 
@@ -91,7 +79,7 @@ class Check(Struct, frozen=True):
     id: str  # stable, never reused; begins with the group
     title: str  # the compared quantity, in a few words
     unit: str  # of differences; empty for equality and ``1`` for ratios
-    quantity: Quantity  # which both engines must state
+    quantity: obs.Quantity  # which both engines must state
     function: Comparer
     clause: str  # what is compared, and why it matters
     usd_alone: bool = False  # concerns the USD alone: URDF engines take no part
@@ -100,7 +88,6 @@ class Check(Struct, frozen=True):
 
     @property
     def group(self) -> str:
-        """Heading under which it is shown."""
         return self.id.partition(".")[0]
 
 
@@ -110,7 +97,7 @@ DEFINED: list[Check] = []
 def check(
     id: str,
     title: str,
-    quantity: Quantity,
+    quantity: obs.Quantity,
     unit: str = "",
     *,
     clause: str = "",
@@ -136,7 +123,7 @@ _sides = lru_cache(maxsize=64)(Sides)
 
 
 def compare(
-    check: Check, expected: Observation, actual: Observation, model: ToleranceModel
+    check: Check, expected: obs.Observation, actual: obs.Observation, model: ToleranceModel
 ) -> Comparison:
     """Compare the quantity of a check, if both observations state it."""
     for side in (expected, actual):
@@ -148,8 +135,7 @@ def compare(
     return found if isinstance(found, Compared) else Compared(tuple(found))
 
 
-def not_stated(side: Observation, what: str) -> Incomparable:
-    """Return that the engine of a side does not state what is compared."""
+def not_stated(side: obs.Observation, what: str) -> Incomparable:
     return Incomparable(f"{side.engine} states no {what}")
 
 
@@ -228,22 +214,22 @@ def relative_difference(expected: float, actual: float, least: float = 0.0) -> f
 # simulation; each fails.
 
 _ROLES = {
-    SettingKind.FILTER: Role.COLLISION,
-    SettingKind.APPROXIMATION: Role.COLLISION,
-    SettingKind.MATERIAL: Role.COLLISION,
-    SettingKind.GEOMETRY: Role.VISUAL,
-    SettingKind.SUBDIVISION: Role.VISUAL,
+    obs.SettingKind.FILTER: Role.COLLISION,
+    obs.SettingKind.APPROXIMATION: Role.COLLISION,
+    obs.SettingKind.MATERIAL: Role.COLLISION,
+    obs.SettingKind.GEOMETRY: Role.VISUAL,
+    obs.SettingKind.SUBDIVISION: Role.VISUAL,
 }
-_OF_JOINTS = {SettingKind.DRIVE, SettingKind.JOINT}
-_OF_BODIES = {SettingKind.BODY, SettingKind.INITIAL_STATE}
+_OF_JOINTS = {obs.SettingKind.DRIVE, obs.SettingKind.JOINT}
+_OF_BODIES = {obs.SettingKind.BODY, obs.SettingKind.INITIAL_STATE}
 
 
-def unexpected(kind: SettingKind, id: str, title: str, clause: str, reads: str = "") -> None:
+def unexpected(kind: obs.SettingKind, id: str, title: str, clause: str, reads: str = "") -> None:
     """Define the check that there are no unexpected settings of one kind."""
     role = _ROLES.get(kind)
-    quantity = Quantity.JOINTS if kind in _OF_JOINTS else Quantity.LINKS
+    quantity = obs.Quantity.JOINTS if kind in _OF_JOINTS else obs.Quantity.LINKS
     if role:
-        quantity = Quantity(f"{role} shapes")
+        quantity = obs.Quantity(f"{role} shapes")
 
     @check(id, title, quantity, clause=clause, usd_alone=True, reads=reads)
     def compare(sides: Sides) -> Comparison:
@@ -252,7 +238,7 @@ def unexpected(kind: SettingKind, id: str, title: str, clause: str, reads: str =
             return Incomparable(f"{actual.engine} does not read settings besides the URDF's")
         settings = settings_of(kind, actual)
         subjects = ["robot"]
-        if kind is SettingKind.SCENE:
+        if kind is obs.SettingKind.SCENE:
             settings += _surplus_shapes(links, actual)
         elif kind in _OF_JOINTS:
             subjects = [f"joint {joint.name}" for joint in actual.joints]
@@ -264,7 +250,7 @@ def unexpected(kind: SettingKind, id: str, title: str, clause: str, reads: str =
                 f"link {shape.link}"
                 for shape in actual.shapes
                 if shape.role is role and shape.link in links
-                if kind is not SettingKind.SUBDIVISION or shape.kind is ShapeKind.MESH
+                if kind is not obs.SettingKind.SUBDIVISION or shape.kind is ShapeKind.MESH
             ]
         wrong = {setting.subject for setting in settings}
         differences = [
@@ -276,7 +262,7 @@ def unexpected(kind: SettingKind, id: str, title: str, clause: str, reads: str =
         return Compared(tuple(differences))
 
 
-def _surplus_shapes(links: set[str], actual: Observation) -> list[UnexpectedSetting]:
+def _surplus_shapes(links: set[str], actual: obs.Observation) -> list[obs.UnexpectedSetting]:
     """Return the colliders and visuals that belong to no link of the robot."""
     carriers: dict[tuple[Role, str], list[str]] = {}
     for shape in actual.shapes:
@@ -287,17 +273,15 @@ def _surplus_shapes(links: set[str], actual: Observation) -> list[UnexpectedSett
             noun = "collider" if role is Role.COLLISION else "visual"
             text = f"{noun} {source} belongs to no link"
             sides = f"no {noun}", f"a {noun}"
-            surplus.append(UnexpectedSetting(SettingKind.SCENE, "robot", text, *sides))
+            surplus.append(obs.UnexpectedSetting(obs.SettingKind.SCENE, "robot", text, *sides))
     return surplus
 
 
-def settings_of(kind: SettingKind, observation: Observation) -> list[UnexpectedSetting]:
-    """Return the unexpected settings of one kind."""
+def settings_of(kind: obs.SettingKind, observation: obs.Observation) -> list[obs.UnexpectedSetting]:
     return [one for one in observation.unexpected or () if one.kind is kind]
 
 
-def setting_difference(setting: UnexpectedSetting) -> Difference:
-    """Return the difference of an unexpected setting, which fails."""
+def setting_difference(setting: obs.UnexpectedSetting) -> Difference:
     subject, message = setting.subject, setting.message
     message = message if subject == "robot" else f"{subject}: {message}"
     return equality(subject, False, message, setting.expected, setting.actual, item=subject)

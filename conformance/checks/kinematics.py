@@ -16,15 +16,7 @@ import numpy as np
 from msgspec import Struct, structs
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.checks.check import (
-    Compared,
-    Comparison,
-    Sides,
-    check,
-    difference,
-    not_stated,
-    stated,
-)
+from urdf_usd.conformance.checks import check
 from urdf_usd.conformance.observation.robot import (
     Frames,
     JointObservation,
@@ -69,7 +61,6 @@ class _Poses(Struct, frozen=True, eq=False):
         )
 
     def one(self, index: int) -> _Poses:
-        """Poses of one of several links."""
         return _Poses(self.position[:, index], self.rotation[:, index])
 
     def relative_to(self, parents: _Poses) -> _Poses:
@@ -113,10 +104,10 @@ def _shared_links(expected: Frames, actual: Frames, model: ToleranceModel) -> tu
     return tuple(name for name in expected.links if name in known)
 
 
-def _frames(aspect: str, sides: Sides) -> Comparison:
+def _frames(aspect: str, sides: check.Sides) -> check.Comparison:
     expected, actual, model = sides.expected.frames, sides.actual.frames, sides.model
     if expected is None or actual is None:
-        return not_stated(sides.expected if expected is None else sides.actual, "frames")
+        return check.not_stated(sides.expected if expected is None else sides.actual, "frames")
     labels = expected.labels or actual.labels
     links = _shared_links(expected, actual, model)
     distance = _distances if aspect == "position" else _turns
@@ -130,9 +121,11 @@ def _frames(aspect: str, sides: Sides) -> Comparison:
         bounds = getattr(model.bounds[name], aspect), getattr(model.tolerance, aspect)
         amounts = amount if math.isfinite(amount) else math.inf, *bounds
         fields = {"message": message, "configuration": label}
-        differences.append(difference(f"link {name}", "", (None, None), "", amounts, **fields))
+        differences.append(
+            check.difference(f"link {name}", "", (None, None), "", amounts, **fields)
+        )
     if all(one.grade is Grade.EXACT for one in differences):
-        return Compared(tuple(differences))
+        return check.Compared(tuple(differences))
     # Lengths in another unit are reported once, and no joint.
     origins, found = (_Poses.of(side, links).position[0] for side in (expected, actual))
     factor = float((origins * found).sum()) / (float((origins**2).sum()) or 1.0)
@@ -146,11 +139,11 @@ def _frames(aspect: str, sides: Sides) -> Comparison:
         )
         worst = max(differences, key=lambda one: one.severity)
         scaled = structs.replace(worst, subject="robot", message=message)
-        return Compared(tuple(differences), reported=(scaled,))
+        return check.Compared(tuple(differences), reported=(scaled,))
     return _traced(differences, sides)
 
 
-def _traced(differences: Sequence[Difference], sides: Sides) -> Compared:
+def _traced(differences: Sequence[Difference], sides: check.Sides) -> check.Compared:
     """Trace every displaced link to the joints that displace it."""
     errors = joint_errors(sides)
     traced, reported = [], list[Difference]()
@@ -166,7 +159,7 @@ def _traced(differences: Sequence[Difference], sides: Sides) -> Compared:
         more = f", and {len(links) - 1} more below it" if len(links) > 1 else ""
         message = f"joint {joint}: {errors[joint]}; {worst.message}{more}"
         reported.append(structs.replace(worst, subject=f"joint {joint}", message=message))
-    return Compared(tuple(traced), reported=tuple(reported))
+    return check.Compared(tuple(traced), reported=tuple(reported))
 
 
 _CLAUSE = "{} of every link frame relative to the root link, over all configurations{}."
@@ -175,35 +168,37 @@ for _aspect, _what, _reads in (
     ("position", ("Origin", _SAMPLED), "physics:localPos0 physics:localPos1 xformOpOrder"),
     ("rotation", ("Orientation", ""), "physics:axis physics:localRot0 physics:localRot1"),
 ):
-    check(
+    check.check(
         *(f"kinematics.{_aspect}", f"{_aspect}s of link frames", Quantity.FRAMES, _UNIT[_aspect]),
         clause=_CLAUSE.format(*_what),
         reads=_reads,
     )(partial(_frames, _aspect))
 
 
-@check("kinematics.up", "up axis", Quantity.FRAMES, "rad", usd_alone=True)
-def _up(sides: Sides) -> Comparison:
+@check.check("kinematics.up", "up axis", Quantity.FRAMES, "rad", usd_alone=True)
+def _up(sides: check.Sides) -> check.Comparison:
     """Angle between the Z axis of the root link, or an MJCF's up axis, and that of the stage."""
     root = sides.actual.root
     if sides.actual.up is None:
-        return not_stated(sides.actual, "up axis")
+        return check.not_stated(sides.actual, "up axis")
     up, other = sides.expected.up or (0.0, 0.0, 1.0), sides.actual.up
     across = float(np.linalg.norm(np.cross(up, other)))
     amount = math.atan2(across, float(np.dot(up, other)))
     axis = "up" if sides.expected.up else "Z"
     text = f"the robot is tilted: its {axis} axis is {amount:.3g} rad from the up axis"
     amounts = amount, QUATERNION + ARITHMETIC, sides.tolerance.rotation
-    return Compared((difference(f"link {root}", text, (0, stated(amount)), "rad", amounts),))
+    return check.Compared(
+        (check.difference(f"link {root}", text, (0, check.stated(amount)), "rad", amounts),)
+    )
 
 
-def _assembly(aspect: str, sides: Sides) -> Comparison:
+def _assembly(aspect: str, sides: check.Sides) -> check.Comparison:
     actual, model = sides.actual, sides.model
     body = {link.name: link.body for link in actual.links}
     if not actual.assembly:
         if any(body.get(joint.parent) != body.get(joint.child) for joint in actual.joints):
-            return not_stated(actual, "authored body poses")
-        return Compared()
+            return check.not_stated(actual, "authored body poses")
+        return check.Compared()
     joints = {joint.name: joint for joint in model.joint_to.values()}
     bounds = {link: getattr(bound, aspect) for link, bound in model.bounds.items()}
     differences = []
@@ -217,10 +212,10 @@ def _assembly(aspect: str, sides: Sides) -> Comparison:
             bound = bounds[joint.parent] + bounds[joint.child]
         amounts = amount, bound, getattr(sides.tolerance, aspect)
         text = f"its frames in parent and child are {amount:.3g} {_UNIT[aspect]} apart at the "
-        text, values = f"{text}authored body poses", (0, stated(amount))
-        made = difference(f"joint {gap.joint}", text, values, _UNIT[aspect], amounts)
+        text, values = f"{text}authored body poses", (0, check.stated(amount))
+        made = check.difference(f"joint {gap.joint}", text, values, _UNIT[aspect], amounts)
         differences.append(made)
-    return Compared(tuple(differences))
+    return check.Compared(tuple(differences))
 
 
 _AT_BODIES = "{} between the two frames of a joint at the authored poses of the bodies."
@@ -228,7 +223,7 @@ for _aspect, _title, _measured in (
     ("position", "joint anchors match body positions", "Distance"),
     ("rotation", "joint frames match body orientations", "Angle"),
 ):
-    check(
+    check.check(
         *(f"kinematics.assembly.{_aspect}", _title, Quantity.FRAMES, _UNIT[_aspect]),
         clause=_AT_BODIES.format(_measured),
         usd_alone=True,
@@ -238,7 +233,6 @@ for _aspect, _title, _measured in (
 def _motions(
     joint: JointObservation, expected: Observation, actual: Observation
 ) -> tuple[_Poses, _Poses] | None:
-    """Return the poses of a joint's child relative to its parent, if both sides state them."""
     sides = []
     for frames in (expected.frames, actual.frames):
         if frames is None or not {joint.parent, joint.child} <= set(frames.links):
@@ -290,7 +284,7 @@ def is_unturned(joint: JointObservation, expected: Observation, actual: Observat
 
 # Several checks of two observations use them.
 @lru_cache(maxsize=64)
-def joint_errors(sides: Sides) -> Mapping[str, str]:
+def joint_errors(sides: check.Sides) -> Mapping[str, str]:
     """Describe the error of each joint whose own motion differs."""
     expected, actual, model = sides.expected.frames, sides.actual.frames, sides.model
     if expected is None or actual is None:

@@ -18,28 +18,10 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.checks.check import (
-    Differences,
-    Sides,
-    check,
-    difference,
-    relative_difference,
-    unexpected,
-)
+from urdf_usd.conformance.checks import check
 from urdf_usd.conformance.observation.robot import Quantity, SettingKind
-from urdf_usd.conformance.observation.shapes import (
-    Role,
-    ShapeKind,
-    ShapeObservation,
-    Surface,
-)
-from urdf_usd.conformance.tolerance import (
-    ARITHMETIC,
-    QUATERNION,
-    RELATIVE,
-    ToleranceModel,
-    length,
-)
+from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation, Surface
+from urdf_usd.conformance.tolerance import ARITHMETIC, QUATERNION, RELATIVE, ToleranceModel, length
 from urdf_usd.reports.records.record import Difference, Grade, Range, Value
 from urdf_usd.reports.text import value_text
 
@@ -100,7 +82,7 @@ class CombinedSurface(Struct, frozen=True, eq=False):
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
-def shapes_by_link(sides: Sides, role: Role) -> tuple[LinkShapes, ...]:
+def shapes_by_link(sides: check.Sides, role: Role) -> tuple[LinkShapes, ...]:
     """Return the links with shapes on either side, but for those with one that is not stated."""
     names = tuple(link for group in sides.model.groups for link in group)
     both = []
@@ -122,7 +104,7 @@ def shapes_by_link(sides: Sides, role: Role) -> tuple[LinkShapes, ...]:
 
 
 @lru_cache(maxsize=_CACHE_SIZE)
-def _matches_by_link(sides: Sides, role: Role) -> tuple[tuple[LinkShapes, ...], ...]:
+def _matches_by_link(sides: check.Sides, role: Role) -> tuple[tuple[LinkShapes, ...], ...]:
     """Return the matched shapes of each of those links."""
     return tuple(map(matched_shapes, shapes_by_link(sides, role)))
 
@@ -153,7 +135,6 @@ def contains(outer: ShapeObservation, inner: ShapeObservation, model: ToleranceM
 
 
 def kinds(shapes: Shapes) -> list[ShapeKind]:
-    """Return the sorted kinds of shapes."""
     return sorted(shape.kind for shape in shapes)
 
 
@@ -222,7 +203,6 @@ def worst_of(differences: Sequence[Difference]) -> Difference:
 
 
 def named(shapes: Sequence[ShapeObservation]) -> str:
-    """Format shapes: kinds, sizes, files."""
     texts = Counter[str]()
     for shape in shapes:
         sizes = shape.size
@@ -241,7 +221,7 @@ def named(shapes: Sequence[ShapeObservation]) -> str:
 def _define_presence(role: Role) -> None:
     """Define the check of number and kind of the shapes of links."""
 
-    @check(
+    @check.check(
         f"{role}.shapes",
         f"{_NOUNS[role]} of links",
         Quantity(f"{role} shapes"),
@@ -251,14 +231,14 @@ def _define_presence(role: Role) -> None:
         "cannot be read is reported, but does not fail the USD.",
         reads="physics:collisionEnabled" if role is Role.COLLISION else "purpose visibility",
     )
-    def compare(sides: Sides) -> Differences:
+    def compare(sides: check.Sides) -> check.Differences:
         for shapes in shapes_by_link(sides, role):
             # Equality has no unit: 1 is close, and nan if a mesh of the URDF cannot be read.
             amount, text = _presence(shapes, sides.model)
             values = named(shapes.expected), named(shapes.actual)
             amounts, unknown = (amount, 0.0, float(amount == 1.0)), math.isnan(amount)
             subject, text = f"link {shapes.link}", f"{role} {text}"
-            yield difference(subject, text, values, "", amounts, unknown=unknown)
+            yield check.difference(subject, text, values, "", amounts, unknown=unknown)
 
 
 def _presence(shapes: LinkShapes, model: ToleranceModel) -> tuple[float, str]:
@@ -311,8 +291,8 @@ def _measure(
             quantity, titled = Quantity(f"{role} shapes"), title.format(_NOUNS[role])
             reads = collision if role is Role.COLLISION else visual
 
-            @check(f"{role}.{name}", titled, quantity, "1", clause=clause, reads=reads)
-            def compare(sides: Sides) -> Differences:
+            @check.check(f"{role}.{name}", titled, quantity, "1", clause=clause, reads=reads)
+            def compare(sides: check.Sides) -> check.Differences:
                 links = _matches_by_link(sides, role)
                 measured = ([d for part in of for d in measure(part, sides.model)] for of in links)
                 return (worst_of(of_link) for of_link in measured if of_link)
@@ -335,7 +315,7 @@ def _difference(
 ) -> Difference:
     plain = [tuple(one.tolist()) if isinstance(one, np.ndarray) else one for one in values]
     amounts, text = (amount, bound, model.tolerance.shape), f"{named(part.expected)} {text}"
-    return difference(f"link {part.link}", text, plain, unit, amounts)
+    return check.difference(f"link {part.link}", text, plain, unit, amounts)
 
 
 for _role in _NOUNS:
@@ -390,7 +370,7 @@ def area(part: LinkShapes, model: ToleranceModel) -> Iterator[Difference]:
     values = expected.area, actual.area
     texts = [value_text(one, "m^2") for one in values]
     text = f"has {texts[1]} of surface, not {texts[0]}"
-    amount, bound = relative_difference(*values), _area_bound(expected)
+    amount, bound = check.relative_difference(*values), _area_bound(expected)
     yield _difference(part, model, amount, bound, text, values, "m^2")
 
 
@@ -413,7 +393,7 @@ def volume(part: LinkShapes, model: ToleranceModel) -> Iterator[Difference]:
     texts = [value_text(value, "m^3") for value in volumes]
     inside_out = "is inside out: it " if volumes[0] * volumes[1] < 0 else ""
     text = f"{inside_out}encloses {texts[1]}, not {texts[0]}"
-    yield _difference(part, model, relative_difference(*volumes), bound, text, volumes, "m^3")
+    yield _difference(part, model, check.relative_difference(*volumes), bound, text, volumes, "m^3")
 
 
 @_measure("triangles", "triangle count of {}")
@@ -422,10 +402,10 @@ def triangles(part: LinkShapes, model: ToleranceModel) -> Iterator[Difference]:
     counts = [side.triangles for side in part.surfaces]
     if all(counts):
         text = f"has {counts[1]} triangles, not {counts[0]}"
-        yield _difference(part, model, relative_difference(*counts), 0.0, text, counts)
+        yield _difference(part, model, check.relative_difference(*counts), 0.0, text, counts)
 
 
-unexpected(
+check.unexpected(
     SettingKind.FILTER,
     "collision.filters",
     "collision filters",
@@ -433,13 +413,13 @@ unexpected(
     "physics:filteredGroups physics:filteredPairs physics:invertFilteredGroups "
     "physics:mergeGroup newton:selfCollisionEnabled physxArticulation:enabledSelfCollisions",
 )
-unexpected(
+check.unexpected(
     SettingKind.APPROXIMATION,
     "collision.approximation",
     "collision approximations",
     "Meshes collide as their surface, its convex hull or parts of that, without offsets.",
 )
-unexpected(
+check.unexpected(
     SettingKind.MATERIAL,
     "collision.materials",
     "contact materials",

@@ -10,27 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import structs
 
-from urdf_usd.conformance.checks.check import (
-    Comparer,
-    Comparison,
-    Differences,
-    Sides,
-    check,
-    difference,
-    equality,
-    is_not,
-    not_stated,
-    relative_difference,
-    stated,
-)
-from urdf_usd.conformance.observation.robot import (
-    USUAL_FRICTIONS,
-    ContactMaterialObservation,
-    Observation,
-    Quantity,
-    SettingKind,
-    SimulationObservation,
-)
+from urdf_usd.conformance.checks import check
+from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.shapes import Role
 from urdf_usd.conformance.tolerance import scalar_bound
 from urdf_usd.reports.records.record import Difference
@@ -45,18 +26,20 @@ _FRICTION_TITLES = {
 }
 # Attributes of joints whose values are compared where they are requested.
 _ATTRIBUTES = {
-    "drives": (SettingKind.DRIVE, ("drive:*:physics:stiffness", "drive:*:physics:damping")),
+    "drives": (obs.SettingKind.DRIVE, ("drive:*:physics:stiffness", "drive:*:physics:damping")),
     "armatures": (
-        SettingKind.JOINT,
+        obs.SettingKind.JOINT,
         ("newton:armature", "mjc:armature", "physxJoint:armature", "physxJointAxis:*:armature"),
     ),
-    "limit_stiffnesses": (SettingKind.JOINT, ("newton:limitStiffness",)),
-    "limit_dampings": (SettingKind.JOINT, ("newton:limitDamping",)),
-    "positions": (SettingKind.INITIAL_STATE, ("state:*:physics:position", "newton:*:position")),
+    "limit_stiffnesses": (obs.SettingKind.JOINT, ("newton:limitStiffness",)),
+    "limit_dampings": (obs.SettingKind.JOINT, ("newton:limitDamping",)),
+    "positions": (obs.SettingKind.INITIAL_STATE, ("state:*:physics:position", "newton:*:position")),
 }
 
 
-def without_requested(observation: Observation, requested: SimulationObservation) -> Observation:
+def without_requested(
+    observation: obs.Observation, requested: obs.SimulationObservation
+) -> obs.Observation:
     """Leave out unexpected settings of a USD that a settings file requests: they are compared."""
     if observation.unexpected is None:
         return observation
@@ -73,9 +56,9 @@ def without_requested(observation: Observation, requested: SimulationObservation
     with_material = {f"link {body.get(one.link, one.link)}" for one in materials}
     rest = []
     for one in observation.unexpected:
-        if one.kind is SettingKind.MATERIAL and one.subject in with_material:
+        if one.kind is obs.SettingKind.MATERIAL and one.subject in with_material:
             is_requested = one.attribute in _FRICTIONS
-        elif one.kind is SettingKind.FILTER and one.attribute in _SELF_COLLISION:
+        elif one.kind is obs.SettingKind.FILTER and one.attribute in _SELF_COLLISION:
             is_requested = requested.self_collision is not None
         elif one.attribute == "physics:filteredPairs" and one.partner:
             ends = one.subject.removeprefix("link "), one.partner.removeprefix("link ")
@@ -87,23 +70,21 @@ def without_requested(observation: Observation, requested: SimulationObservation
     return structs.replace(observation, unexpected=tuple(rest))
 
 
-def _settings(sides: Sides) -> tuple[SimulationObservation, SimulationObservation]:
-    none = SimulationObservation()
+def _settings(sides: check.Sides) -> tuple[obs.SimulationObservation, obs.SimulationObservation]:
+    none = obs.SimulationObservation()
     return sides.expected.simulation or none, sides.actual.simulation or none
 
 
 def _check(
     id: str, title: str, what: str, unit: str = "1", field: str = ""
-) -> Callable[[Comparer], Comparer]:
-    """Define a check of settings."""
-
-    def define(function: Comparer) -> Comparer:
+) -> Callable[[check.Comparer], check.Comparer]:
+    def define(function: check.Comparer) -> check.Comparer:
         clause = " ".join((function.__doc__ or "").split())
 
-        @check(id, title, Quantity.SIMULATION, unit, clause=clause)
-        def compare(sides: Sides) -> Comparison | Differences:
+        @check.check(id, title, obs.Quantity.SIMULATION, unit, clause=clause)
+        def compare(sides: check.Sides) -> check.Comparison | check.Differences:
             if field and any(getattr(side, field) is None for side in _settings(sides)):
-                return not_stated(sides.actual, "drives" if field == "drives" else what)
+                return check.not_stated(sides.actual, "drives" if field == "drives" else what)
             return function(sides)
 
         return function
@@ -112,19 +93,24 @@ def _check(
 
 
 def _number(
-    subject: str, what: str, expected: float, actual: float | None, sides: Sides, least: float = 0.0
+    subject: str,
+    what: str,
+    expected: float,
+    actual: float | None,
+    sides: check.Sides,
+    least: float = 0.0,
 ) -> Difference:
     """Compare a number, relative to the expected one, but at least to ``least``."""
     name = what.replace("_", " ")
-    values = stated(expected), stated(actual, "another for each simulator")
-    amount = math.inf if actual is None else relative_difference(expected, actual, least)
+    values = check.stated(expected), check.stated(actual, "another for each simulator")
+    amount = math.inf if actual is None else check.relative_difference(expected, actual, least)
     amounts, item = (amount, scalar_bound(1.0), sides.tolerance.force), f"{subject} {name}"
-    return difference(subject, is_not(name, values), values, "", amounts, item=item)
+    return check.difference(subject, check.is_not(name, values), values, "", amounts, item=item)
 
 
 def _presence(subject: str, same: bool, expected: str, actual: str) -> Difference:
     message = f"{subject}: {actual}, not {expected}"
-    return equality(subject, same, message, expected, actual, item=subject)
+    return check.equality(subject, same, message, expected, actual, item=subject)
 
 
 def _of_bodies(pair: Iterable[str], body: Mapping[str, str]) -> frozenset[str]:
@@ -132,7 +118,7 @@ def _of_bodies(pair: Iterable[str], body: Mapping[str, str]) -> frozenset[str]:
 
 
 @_check("simulation.gains", "gains of drives", "drive with gains", field="drives")
-def _gains(sides: Sides) -> Differences:
+def _gains(sides: check.Sides) -> check.Differences:
     """Stiffness and damping of every drive, relative; gains are forces, not accelerations."""
     requested, found = _settings(sides)
     drives = {drive.joint: drive for drive in found.drives or ()}
@@ -144,11 +130,11 @@ def _gains(sides: Sides) -> Differences:
         same = other is None or other.acceleration == drive.acceleration
         message = f"{subject}: the drive scales its gains with inertia"
         item = f"{drive.joint} type"
-        yield equality(subject, same, message, "force", "acceleration", item=item)
+        yield check.equality(subject, same, message, "force", "acceleration", item=item)
 
 
 @_check("simulation.targets", "targets of drives", "drive with gains", field="drives")
-def _targets(sides: Sides) -> Differences:
+def _targets(sides: check.Sides) -> check.Differences:
     """Position or velocity that every drive follows, relative to at least 1 rad or 1 m."""
     requested, found = _settings(sides)
     drives = {drive.joint: drive for drive in found.drives or ()}
@@ -162,7 +148,7 @@ def _targets(sides: Sides) -> Differences:
 
 
 @_check("simulation.armature", "armature", "armature", field="armatures")
-def _armatures(sides: Sides) -> Differences:
+def _armatures(sides: check.Sides) -> check.Differences:
     """Inertia of the motor of every joint, relative."""
     requested, found = _settings(sides)
     values = dict(found.armatures or ())
@@ -171,7 +157,7 @@ def _armatures(sides: Sides) -> Differences:
 
 
 @_check("simulation.limits", "springs at limits", "springs at limits, or they are hard")
-def _limit_springs(sides: Sides) -> Differences:
+def _limit_springs(sides: check.Sides) -> check.Differences:
     """Stiffness and damping of the springs at the limits of joints, relative."""
     requested, found = _settings(sides)
     for what, field in (("stiffness", "limit_stiffnesses"), ("damping", "limit_dampings")):
@@ -181,7 +167,7 @@ def _limit_springs(sides: Sides) -> Differences:
 
 
 @_check("simulation.positions", "initial positions", "initial position", field="positions")
-def _positions(sides: Sides) -> Differences:
+def _positions(sides: check.Sides) -> check.Differences:
     """Initial position of every joint that does not start at zero, relative to at least 1."""
     requested, found = _settings(sides)
     values = dict(found.positions or ())
@@ -191,7 +177,7 @@ def _positions(sides: Sides) -> Differences:
 
 
 @_check("simulation.filters", "requested collision filters", "filtered pairs", "", "filtered_pairs")
-def _filters(sides: Sides) -> Differences:
+def _filters(sides: check.Sides) -> check.Differences:
     """Pairs of links that the simulation settings file filters do not collide."""
     requested, found = _settings(sides)
     # A link without a body is part of the world; without colliders it has no contacts to filter.
@@ -208,7 +194,7 @@ def _filters(sides: Sides) -> Differences:
 
 
 @_check("simulation.contacts", "self-collision and contact materials", "contacts")
-def _contacts(sides: Sides) -> Differences:
+def _contacts(sides: check.Sides) -> check.Differences:
     """Self-collision, and friction and restitution of every collider of a link."""
     requested, found = _settings(sides)
     if found.contact_materials is None:
@@ -219,8 +205,8 @@ def _contacts(sides: Sides) -> Differences:
         yield _presence("robot", texts[0] == texts[1], texts[0], texts[1])
     # Materials of the colliders of each link; the nearest prim that is a link counts.
     names = {link.name for link in sides.expected.links}
-    of_collider: dict[str, ContactMaterialObservation] = {}
-    materials: dict[str, list[ContactMaterialObservation]] = {}
+    of_collider: dict[str, obs.ContactMaterialObservation] = {}
+    materials: dict[str, list[obs.ContactMaterialObservation]] = {}
     for one in found.contact_materials:
         if one.link in names and of_collider.setdefault(one.source, one) is one:
             materials.setdefault(one.link, []).append(one)
@@ -243,7 +229,7 @@ def _contacts(sides: Sides) -> Differences:
         if link not in named and body.get(link, link) in bodies:
             usual = all(
                 one.static is None
-                or (one.static == one.dynamic in USUAL_FRICTIONS and one.restitution == 0)
+                or (one.static == one.dynamic in obs.USUAL_FRICTIONS and one.restitution == 0)
                 for one in colliders
             )
             yield _presence(f"link {link}", usual, "no contact material", "a contact material")

@@ -6,20 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from urdf_usd.conformance.checks.check import (
-    Compared,
-    Comparison,
-    Differences,
-    Sides,
-    check,
-    equality,
-    flags,
-    not_stated,
-    setting_difference,
-    settings_of,
-    stated,
-    unexpected,
-)
+from urdf_usd.conformance.checks import check
 from urdf_usd.conformance.checks.dynamics import stored_limit, unit_hint
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.tolerance import ROUNDINGS, rigid_groups, scalar_bound
@@ -30,8 +17,8 @@ from urdf_usd.reports.text import value_text
 _SAME = 1e-6
 
 
-@check("structure.links", "links", obs.Quantity.LINKS)
-def _links(sides: Sides) -> Differences:
+@check.check("structure.links", "links", obs.Quantity.LINKS)
+def _links(sides: check.Sides) -> check.Differences:
     """Every URDF link is found in the USD by its name, and there is no other body."""
     links = dict.fromkeys(link.name for link in sides.expected.links)
     # A surplus Xform without a body may hold shapes or sensors.
@@ -44,8 +31,8 @@ def _links(sides: Sides) -> Differences:
         yield _named("link", name, name in links, name in found, sides.actual)
 
 
-@check("structure.joints", "joints", obs.Quantity.JOINTS, reads="physics:jointEnabled")
-def _joints(sides: Sides) -> Differences:
+@check.check("structure.joints", "joints", obs.Quantity.JOINTS, reads="physics:jointEnabled")
+def _joints(sides: check.Sides) -> check.Differences:
     """Every URDF joint is found by its name, and no other; one body may have welded links."""
     expected, actual = sides.expected, sides.actual
     joints = {joint.name: joint for joint in expected.joints}
@@ -63,7 +50,9 @@ def _joints(sides: Sides) -> Differences:
                 continue
         if times[name] > 1:
             count = f"{times[name]} times"
-            yield equality(f"joint {name}", False, f"joint {name} exists {count}", "once", count)
+            yield check.equality(
+                f"joint {name}", False, f"joint {name} exists {count}", "once", count
+            )
         else:
             yield _named("joint", name, bool(joint), bool(surplus), actual)
 
@@ -74,10 +63,10 @@ def _named(
     subject = f"{kind} {name}"
     if expected and (called := dict(actual.renamed).get(subject)) is not None:
         message = f"{subject} is renamed to {called!r}; matched by position in the tree"
-        return equality(subject, False, message, name, called)
+        return check.equality(subject, False, message, name, called)
     how = "is not in the URDF" if found else "is missing"
     values = ("present" if side else "absent" for side in (expected, found))
-    return equality(subject, expected == found, f"{subject} {how}", *values)
+    return check.equality(subject, expected == found, f"{subject} {how}", *values)
 
 
 def _welded_otherwise(joint: obs.JointObservation, side: obs.Observation) -> bool:
@@ -91,13 +80,13 @@ def _welded_otherwise(joint: obs.JointObservation, side: obs.Observation) -> boo
     return known and carrier == body[joint.child]
 
 
-@check(
+@check.check(
     "structure.types",
     "joint types",
     obs.Quantity.JOINT_TYPES,
     reads="limit:*:physics:high limit:*:physics:low",
 )
-def _types(sides: Sides) -> Differences:
+def _types(sides: check.Sides) -> check.Differences:
     """Joints have the same type; a continuous joint equals a revolute one without limits."""
     for joint, found in sides.joints:
         yield _equality(joint.name, "type", _motion(joint), _motion(found))
@@ -113,16 +102,16 @@ def _motion(joint: obs.JointObservation) -> str:
 
 def _equality(joint: str, what: str, expected: str, actual: str) -> Difference:
     message = f"joint {joint}: {what}: {actual} instead of {expected}"
-    return equality(f"joint {joint}", expected == actual, message, expected, actual)
+    return check.equality(f"joint {joint}", expected == actual, message, expected, actual)
 
 
-@check(
+@check.check(
     "structure.parents",
     "parents and children",
     obs.Quantity.JOINTS,
     reads="physics:body0 physics:body1",
 )
-def _parents(sides: Sides) -> Differences:
+def _parents(sides: check.Sides) -> check.Differences:
     """Joints of the same name connect the same parent and child."""
     # A frame counts as the body that carries it.
     body = {link.name: link.body for link in sides.actual.links}
@@ -135,7 +124,7 @@ def _parents(sides: Sides) -> Differences:
         yield _equality(joint.name, "links", links, links if same else others)
 
 
-@check(
+@check.check(
     "structure.mimic",
     "mimic couplings",
     obs.Quantity.MIMIC,
@@ -143,7 +132,7 @@ def _parents(sides: Sides) -> Differences:
     "mjc:coef1 mjc:target physxMimicJoint:*:gearing physxMimicJoint:*:offset "
     "physxMimicJoint:*:referenceJoint physxMimicJoint:*:referenceJointAxis",
 )
-def _mimic(sides: Sides) -> Differences:
+def _mimic(sides: check.Sides) -> check.Differences:
     """Followers, leaders, multipliers and offsets are equal to float32 precision."""
     # A chain of couplings and a coupling to its head are the same motion.
     both = sides.expected, sides.actual
@@ -158,7 +147,7 @@ def _mimic(sides: Sides) -> Differences:
             problem = _mimic_problem(heads[joint.name], found_heads[joint.name], precision)
             text, *values = problem or ("same coupling",)
             subject = f"joint {joint.name}"
-            yield equality(subject, problem is None, f"{subject}: {text}", *values)
+            yield check.equality(subject, problem is None, f"{subject}: {text}", *values)
 
 
 def _mimic_problem(
@@ -184,14 +173,14 @@ def _mimic_problem(
         ("offset", expected.offset, actual.offset, expected.terms),
     ):
         if not abs(value - found) <= steps * scalar_bound(terms) + rounding:
-            values = stated(value), stated(found)
+            values = check.stated(value), check.stated(found)
             texts = [value_text(one) for one in values]
             message = f"mimic {name} is {texts[1]}, not {texts[0]}{unit_hint(value, found)}"
             return message, *values
     return None
 
 
-@check(
+@check.check(
     "structure.articulation",
     "articulation roots",
     obs.Quantity.JOINTS,
@@ -199,12 +188,12 @@ def _mimic_problem(
     reads="physics:excludeFromArticulation isaac:physics:robotJoints isaac:physics:robotLinks "
     "isaac:namespace isaac:nameOverride isaac:NameOverride",
 )
-def _articulation(sides: Sides) -> Comparison:
+def _articulation(sides: check.Sides) -> check.Comparison:
     """All joints belong to one articulation root, at the first body or the joint that fixes it."""
     expected, actual = sides.expected, sides.actual
     count = actual.articulation_roots
     if count is None:
-        return not_stated(actual, "articulations")
+        return check.not_stated(actual, "articulations")
     # The parent of each link by its joint, unless that is a floating one: these divide a robot into
     # mechanisms, each of which has a first link.
     joints, links = expected.joints, [link.name for link in expected.links]
@@ -227,11 +216,11 @@ def _articulation(sides: Sides) -> Comparison:
     most = max(len({*heads.values()}), ties)
     required = least if least == most else Range(low=least, high=most)
     message = f"{count} articulation roots instead of {value_text(required)}"
-    robot = equality("robot", least <= count <= most, message, required, count, item="robot")
+    robot = check.equality("robot", least <= count <= most, message, required, count, item="robot")
     # Without a root all joints are outside: one finding suffices. A joint that only the USD has
     # may be the one that fixes the base.
     shared = [joint.name for joint, _ in sides.joints]
-    outside = flags(
+    outside = check.flags(
         "joint",
         dict.fromkeys((*shared, *actual.unarticulated)) if count else (),
         actual.unarticulated,
@@ -246,25 +235,27 @@ def _articulation(sides: Sides) -> Comparison:
         if not ({parent[name] for name in group if name in parent} - {*group}) & carried:
             first |= {*group}
     starts = [name for name in actual.articulation_starts if name in links]
-    misplaced = flags(
+    misplaced = check.flags(
         "link",
         starts,
         {*starts} - first,
         "the articulation starts at link {}, as if it were a floating base",
         ("the first body", "another body"),
     )
-    disabled = map(setting_difference, settings_of(obs.SettingKind.ARTICULATION, actual))
-    return Compared((robot, *outside, *misplaced, *disabled))
+    disabled = map(
+        check.setting_difference, check.settings_of(obs.SettingKind.ARTICULATION, actual)
+    )
+    return check.Compared((robot, *outside, *misplaced, *disabled))
 
 
-@check("structure.world", "joints to the world", obs.Quantity.JOINTS, usd_alone=True)
-def _world(sides: Sides) -> Comparison:
+@check.check("structure.world", "joints to the world", obs.Quantity.JOINTS, usd_alone=True)
+def _world(sides: check.Sides) -> check.Comparison:
     """No moving joint of an articulation has the world on one side: solvers fix the other body."""
     actual = sides.actual
     if actual.articulation_roots is None:
-        return not_stated(actual, "articulations")
+        return check.not_stated(actual, "articulations")
     if not actual.articulation_roots:
-        return Compared()
+        return check.Compared()
     moving = (
         joint.name
         for joint in actual.joints
@@ -277,46 +268,46 @@ def _world(sides: Sides) -> Comparison:
         "joint {} moves, but connects a body to the world: simulators fix that body and drop the "
         "joint"
     )
-    differences = flags("joint", joints, actual.at_world, message, ("two bodies", "one body"))
-    return Compared(differences)
+    differences = check.flags("joint", joints, actual.at_world, message, ("two bodies", "one body"))
+    return check.Compared(differences)
 
 
-@check(
+@check.check(
     "structure.bodies",
     "dynamic rigid bodies",
     obs.Quantity.LINKS,
     usd_alone=True,
     reads="physics:kinematicEnabled physics:rigidBodyEnabled",
 )
-def _bodies(sides: Sides) -> Differences:
+def _bodies(sides: check.Sides) -> check.Differences:
     """No rigid body of a link is kinematic or disabled: forces do not move such a body."""
     # A USD without any dynamic body is static, which is covered by the check of the base.
     links, actual = {link.name for link in sides.expected.links}, sides.actual
     own = [link.name for link in actual.links if link.name in links and link.body == link.name]
     message = "link {}: rigid body is kinematic or disabled"
-    return flags("link", own, actual.nondynamic, message, ("dynamic", "not dynamic"))
+    return check.flags("link", own, actual.nondynamic, message, ("dynamic", "not dynamic"))
 
 
-unexpected(
+check.unexpected(
     obs.SettingKind.SCENE,
     "structure.scene",
     "gravity and surroundings",
     "Gravity is that of the Earth, along the up axis; only the robot is simulated.",
     "physics:gravityDirection physics:gravityMagnitude physics:simulationOwner",
 )
-unexpected(
+check.unexpected(
     obs.SettingKind.INITIAL_STATE,
     "structure.initial",
     "initial state",
     "Bodies and joints start at rest, awake, and at the zero configuration.",
 )
-unexpected(
+check.unexpected(
     obs.SettingKind.ANIMATION,
     "structure.animation",
     "values over time",
     "No value changes over time: all time samples of an attribute equal its default value.",
 )
-unexpected(
+check.unexpected(
     obs.SettingKind.VALUES,
     "structure.values",
     "usable values",
@@ -324,13 +315,8 @@ unexpected(
 )
 
 
-@check(
-    "structure.words",
-    "words without a schema",
-    obs.Quantity.LINKS,
-    usd_alone=True,
-)
-def _words(sides: Sides) -> Iterator[Difference]:
+@check.check("structure.words", "words without a schema", obs.Quantity.LINKS, usd_alone=True)
+def _words(sides: check.Sides) -> Iterator[Difference]:
     """What a USD keeps under urdf: of words without a schema is what the URDF says."""
     known, found = (
         _by_owner(side.words, sides.expected) for side in (sides.expected, sides.actual)
@@ -350,7 +336,7 @@ def _words(sides: Sides) -> Iterator[Difference]:
         pairs = zip(words, texts, strict=True)
         values = (side[0] if len(side) == 1 else text for side, text in pairs)
         same = _are_equal(*words, part=of_shape)
-        yield equality(subject, same, message, *values, item=f"{subject} {name}")
+        yield check.equality(subject, same, message, *values, item=f"{subject} {name}")
 
 
 def _by_owner(
@@ -372,7 +358,6 @@ def _by_owner(
 
 
 def _kind(name: str) -> str:
-    """Return the kind of word: element, one of a controller or limit, or attribute."""
     if "<" in name:
         return "element"
     tag = name.partition(":")[0]
@@ -398,8 +383,8 @@ def _are_equal(
     return part or not rest
 
 
-@check("structure.base", "base", obs.Quantity.BASE)
-def _base(sides: Sides) -> Comparison:
+@check.check("structure.base", "base", obs.Quantity.BASE)
+def _base(sides: check.Sides) -> check.Comparison:
     """The root is fixed or floating as the URDF states or the user requested."""
     expected, actual = sides.expected, sides.actual
     moves = any(obs.COORDINATES[joint.type] for joint in expected.joints)
@@ -407,12 +392,14 @@ def _base(sides: Sides) -> Comparison:
     required = expected.base
     if required is None:
         if actual.base is not obs.Base.STATIC or is_static:
-            return Compared()
+            return check.Compared()
         required = obs.Base.FLOATING
     if actual.base is None:
-        return not_stated(actual, "base")
+        return check.not_stated(actual, "base")
     # Without mass and moving joints all three are the same.
     same = required is actual.base or (is_static and actual.base is obs.Base.STATIC)
     message = f"the base is {actual.base.value}, not {required.value}"
     values = required.value, actual.base.value
-    return Compared((equality(f"link {expected.root}", same, message, *values, item="robot"),))
+    return check.Compared(
+        (check.equality(f"link {expected.root}", same, message, *values, item="robot"),)
+    )

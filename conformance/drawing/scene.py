@@ -18,34 +18,12 @@ from urdf_usd.conformance.engines.openusd.shapes import draw_shapes
 from urdf_usd.conformance.engines.protocol import UnsupportedError
 from urdf_usd.conformance.engines.reference import draw_shapes as draw_urdf
 from urdf_usd.conformance.engines.statements import vec3
-from urdf_usd.conformance.observation.robot import (
-    Configurations,
-    Frames,
-    JointObservation,
-    JointType,
-    MassProperties,
-    Observation,
-)
+from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.sampling import plane
 from urdf_usd.conformance.observation.shapes import Drawing, Role, ShapeKind, ShapeObservation
 from urdf_usd.conformance.tolerance import tensor_of
 from urdf_usd.converter.robot.model import Robot
-from urdf_usd.reports.records.scene import (
-    Affine,
-    Agreement,
-    Coupling,
-    LinkErrors,
-    Motion,
-    MotionKind,
-    Scene,
-    SceneConfiguration,
-    SceneJoint,
-    SceneLink,
-    SceneMesh,
-    SceneModel,
-    SceneShape,
-    Vec3,
-)
+from urdf_usd.reports.records import scene as records
 
 Array: TypeAlias = NDArray[np.float64]
 _Faces: TypeAlias = NDArray[np.integer]
@@ -54,7 +32,7 @@ _Faces: TypeAlias = NDArray[np.integer]
 _HALF_TURN, _OPEN_SLIDE = math.pi, 0.5
 # Limits beyond this are ignored for a slider [rad or m].
 _FAR = 100.0
-_AXES: dict[str, Vec3] = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
+_AXES: dict[str, records.Vec3] = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 # Triangles per side: a page stays below 5 MB even if no mesh is shared.
 TRIANGLES = 40_000
 # Length of the axes of a frame, relative to the robot's size.
@@ -81,10 +59,10 @@ _SPARED = 400
 def draw_scene(
     source: Robot | Sequence[Drawing],
     usd: str | Sequence[Drawing],
-    readings: Mapping[str, Observation],
-    frames: Mapping[str, Frames],
-    configurations: Configurations,
-) -> Scene:
+    readings: Mapping[str, obs.Observation],
+    frames: Mapping[str, obs.Frames],
+    configurations: obs.Configurations,
+) -> records.Scene:
     """Draw both models of a robot: a robot and a root layer, or drawings of other formats.
 
     ``readings`` are observations of the sides ``urdf`` and ``usd`` that were read, ``frames`` those
@@ -101,16 +79,18 @@ def draw_scene(
         except UnsupportedError:
             drawings[side] = ()
     meshes, indices = _meshes(drawings)
+    coarse = sum(mesh.drawn < _HARDLY * mesh.triangles for mesh in meshes)
+    fewer = f"{coarse} meshes are drawn with fewer triangles. The comparison uses all of them."
     normals = {
         joint.name: joint.axis
         for reading in readings.values()
         for joint in reading.joints
-        if joint.type is JointType.PLANAR and joint.axis
+        if joint.type is obs.JointType.PLANAR and joint.axis
     }
     missing = sorted({"urdf", "usd"} - readings.keys())
     first, second = (readings[s].frames if s in readings else None for s in ("urdf", "usd"))
     columns = dict(zip(configurations.joints, configurations.positions, strict=True))
-    return Scene(
+    return records.Scene(
         mark=_MARK * _size(readings.values()),
         models=tuple(
             build_model(side, reading, _by_link(drawings[side], reading.shapes, indices), normals)
@@ -118,7 +98,7 @@ def draw_scene(
         ),
         meshes=meshes,
         configurations=tuple(
-            SceneConfiguration(
+            records.SceneConfiguration(
                 label=label,
                 # Of joints with one coordinate.
                 positions={
@@ -130,8 +110,8 @@ def draw_scene(
             for row, label in enumerate(configurations.labels)
         ),
         notes=(
-            *_notes(meshes),
-            *(f"The {side.upper()} could not be read." for side in missing),
+            *([fewer] if coarse else []),
+            *(f"The {x.upper()} could not be read." for x in missing),
         ),
         errors=link_errors(first, second, configurations.labels) if first and second else None,
         agreements=agreements(frames),
@@ -140,10 +120,10 @@ def draw_scene(
 
 def _meshes(
     drawings: Mapping[str, Sequence[Drawing]],
-) -> tuple[tuple[SceneMesh, ...], dict[tuple[int, int], int]]:
+) -> tuple[tuple[records.SceneMesh, ...], dict[tuple[int, int], int]]:
     """Decimate the meshes of both sides; return them, and indices by the identities of arrays."""
-    made: dict[bytes, SceneMesh] = {}
-    known: dict[SceneMesh, int] = {}
+    made: dict[bytes, records.SceneMesh] = {}
+    known: dict[records.SceneMesh, int] = {}
     places: dict[tuple[int, int], int] = {}
     for drawn in drawings.values():
         meshes = {_arrays(one): one for one in drawn if one.kind is ShapeKind.MESH}
@@ -163,7 +143,7 @@ def _by_link(
     drawings: Iterable[Drawing],
     observed: Iterable[ShapeObservation],
     places: Mapping[tuple[int, int], int],
-) -> dict[str, list[SceneShape]]:
+) -> dict[str, list[records.SceneShape]]:
     # Of the largest part of equal appearance.
     looks = {
         shape.source: max(shape.appearances, key=lambda part: part.area)
@@ -175,14 +155,14 @@ def _by_link(
         for source, look in looks.items()
         if look.color is not None and not look.texture
     }
-    shapes: dict[str, list[SceneShape]] = {}
+    shapes: dict[str, list[records.SceneShape]] = {}
     for drawing in drawings:
         mesh = places.get(_arrays(drawing)) if drawing.kind is ShapeKind.MESH else None
         hidden = drawing.kind is ShapeKind.OTHER or not np.isfinite(drawing.matrix).all()
         if hidden or (drawing.kind is ShapeKind.MESH and mesh is None):
             continue
         shapes.setdefault(drawing.link, []).append(
-            SceneShape(
+            records.SceneShape(
                 role=drawing.role.value,
                 kind=drawing.kind.value,
                 size=tuple(abs(value) for value in drawing.size),
@@ -194,7 +174,7 @@ def _by_link(
     return shapes
 
 
-def _size(readings: Iterable[Observation]) -> float:
+def _size(readings: Iterable[obs.Observation]) -> float:
     """Return the extent of a robot at zero from the root, by frames and shapes."""
     reaches = [0.0]
     for reading in readings:
@@ -208,18 +188,12 @@ def _size(readings: Iterable[Observation]) -> float:
     return max(reach for reach in reaches if math.isfinite(reach)) or 1.0
 
 
-def _notes(meshes: Iterable[SceneMesh]) -> list[str]:
-    coarse = [mesh for mesh in meshes if mesh.drawn < _HARDLY * mesh.triangles]
-    note = f"{len(coarse)} meshes are drawn with fewer triangles. The comparison uses all of them."
-    return [note] if coarse else []
-
-
 def build_model(
     side: str,
-    observation: Observation,
-    shapes: Mapping[str, Sequence[SceneShape]],
-    normals: Mapping[str, Vec3],
-) -> SceneModel:
+    observation: obs.Observation,
+    shapes: Mapping[str, Sequence[records.SceneShape]],
+    normals: Mapping[str, records.Vec3],
+) -> records.SceneModel:
     """Build the model of a side, ``urdf`` or ``usd``, with shapes by link.
 
     ``normals`` are axes of planar joints, which define the directions in the plane of both models.
@@ -234,12 +208,12 @@ def build_model(
             poses[name][:3, :3], poses[name][:3, 3] = turn, origin
     joints = _parents_first(observation, poses)
     reached = {observation.root, *(joint.child for joint in joints)}
-    return SceneModel(
+    return records.SceneModel(
         side=side,
         reader=observation.engine,
         root=observation.root,
         links=tuple(
-            SceneLink(
+            records.SceneLink(
                 name=link.name,
                 center=link.mass.center if link.mass and link.mass.mass > 0 else None,
                 ellipsoid=inertia_ellipsoid(link.mass) if link.mass else None,
@@ -249,14 +223,14 @@ def build_model(
             if link.name in reached
         ),
         joints=tuple(
-            SceneJoint(
+            records.SceneJoint(
                 name=joint.name,
                 parent=joint.parent,
                 child=joint.child,
                 rest=_affine(np.linalg.inv(poses[joint.parent]) @ poses[joint.child]),
                 anchor=joint.anchor,
                 motions=tuple(_motions(joint, normals.get(joint.name))),
-                mimic=Coupling(
+                mimic=records.Coupling(
                     leader=joint.mimic.leader,
                     multiplier=joint.mimic.multiplier,
                     offset=joint.mimic.offset,
@@ -269,7 +243,7 @@ def build_model(
     )
 
 
-def inertia_ellipsoid(mass: MassProperties) -> Affine | None:
+def inertia_ellipsoid(mass: obs.MassProperties) -> records.Affine | None:
     """Return the transform of the unit sphere to the ellipsoid of a link's inertia.
 
     A solid ellipsoid of mass m and semi-axes a, b, c has the moments m (b^2 + c^2) / 5
@@ -294,18 +268,19 @@ def inertia_ellipsoid(mass: MassProperties) -> Affine | None:
     return _affine(matrix)
 
 
-def _affine(matrix: Array) -> Affine:
-    """Return the first three rows of a (4, 4) matrix."""
+def _affine(matrix: Array) -> records.Affine:
     a, b, c, d, e, f, g, h, i, j, k, m = matrix[:3].ravel().tolist()
     return a, b, c, d, e, f, g, h, i, j, k, m
 
 
-def _parents_first(observation: Observation, poses: Mapping[str, Array]) -> list[JointObservation]:
-    below: dict[str, list[JointObservation]] = {}
+def _parents_first(
+    observation: obs.Observation, poses: Mapping[str, Array]
+) -> list[obs.JointObservation]:
+    below: dict[str, list[obs.JointObservation]] = {}
     for joint in observation.joints:
         if joint.parent in poses and joint.child in poses:
             below.setdefault(joint.parent, []).append(joint)
-    ordered: list[JointObservation] = []
+    ordered: list[obs.JointObservation] = []
     seen = {observation.root}
     waiting = [observation.root]
     while waiting:
@@ -317,32 +292,30 @@ def _parents_first(observation: Observation, poses: Mapping[str, Array]) -> list
     return ordered
 
 
-def _motions(joint: JointObservation, normal: Vec3 | None) -> list[Motion]:
-    """Return the sliders of a joint."""
-    axis, turn, slide = joint.axis, (MotionKind.TURN, _HALF_TURN), (MotionKind.SLIDE, _OPEN_SLIDE)
-    sliders: list[tuple[tuple[MotionKind, float], str, Vec3, tuple[float, float] | None]] = []
+def _motions(joint: obs.JointObservation, normal: records.Vec3 | None) -> list[records.Motion]:
+    axis, turn, slide = joint.axis, records.MotionKind.TURN, records.MotionKind.SLIDE
+    most = {turn: _HALF_TURN, slide: _OPEN_SLIDE}
+    sliders: list[tuple[records.MotionKind, str, records.Vec3]] = []
     match joint.type:
-        case JointType.REVOLUTE | JointType.CONTINUOUS if axis:
-            sliders = [(turn, "turn", axis, _span(joint, _HALF_TURN))]
-        case JointType.PRISMATIC if axis:
-            sliders = [(slide, "slide", axis, _span(joint, _OPEN_SLIDE))]
-        case JointType.PLANAR if axis:
+        case obs.JointType.REVOLUTE | obs.JointType.CONTINUOUS if axis:
+            sliders = [(turn, "turn", axis)]
+        case obs.JointType.PRISMATIC if axis:
+            sliders = [(slide, "slide", axis)]
+        case obs.JointType.PLANAR if axis:
             first, second = map(vec3, plane(normal or axis))
-            sliders = [
-                (slide, "first direction", first, None),
-                (slide, "second direction", second, None),
-                (turn, "turn", axis, None),
-            ]
-        case JointType.SPHERICAL:
-            sliders = [(turn, f"about {name}", axis, None) for name, axis in _AXES.items()]
+            sliders = [(slide, "first direction", first), (slide, "second direction", second)]
+            sliders.append((turn, "turn", axis))
+        case obs.JointType.SPHERICAL:
+            sliders = [(turn, f"about {name}", axis) for name, axis in _AXES.items()]
+    has_limits = obs.COORDINATES[joint.type] == 1
     return [
-        Motion(kind=kind, label=label, axis=along, lower=limits[0], upper=limits[1])
-        for (kind, most), label, along, given in sliders
-        for limits in [given or (-most, most)]
+        records.Motion(kind=kind, label=label, axis=along, lower=lower, upper=upper)
+        for kind, label, along in sliders
+        for lower, upper in [_span(joint, most[kind]) if has_limits else (-most[kind], most[kind])]
     ]
 
 
-def _span(joint: JointObservation, most: float) -> tuple[float, float]:
+def _span(joint: obs.JointObservation, most: float) -> tuple[float, float]:
     """Return the range of a slider: the limits, if there are any."""
     lower, upper = joint.lower, joint.upper
     if lower is None or upper is None or lower > upper:
@@ -355,7 +328,9 @@ def _span(joint: JointObservation, most: float) -> tuple[float, float]:
     return lower, upper
 
 
-def link_errors(first: Frames, second: Frames, labels: Sequence[str]) -> LinkErrors | None:
+def link_errors(
+    first: obs.Frames, second: obs.Frames, labels: Sequence[str]
+) -> records.LinkErrors | None:
     """Compute the pose differences of shared links in every configuration, if there are any."""
     links, here, there = _shared(first, second)
     if not links:
@@ -368,12 +343,12 @@ def link_errors(first: Frames, second: Frames, labels: Sequence[str]) -> LinkErr
         )
     )
     configurations = tuple(labels[: len(positions)])
-    return LinkErrors(
+    return records.LinkErrors(
         links=links, configurations=configurations, positions=positions, rotations=rotations
     )
 
 
-def agreements(frames: Mapping[str, Frames]) -> tuple[Agreement, ...]:
+def agreements(frames: Mapping[str, obs.Frames]) -> tuple[records.Agreement, ...]:
     """Compute the largest distance of link frames for each pair of engines, as displayed."""
     pairs = []
     for (name, first), (other, second) in combinations(frames.items(), 2):
@@ -384,12 +359,11 @@ def agreements(frames: Mapping[str, Frames]) -> tuple[Agreement, ...]:
         shown = [_shown(v) if math.isfinite(v) else 0.0 for v in apart.ravel().tolist()]
         worst = max(shown, default=0.0)
         link = links[shown.index(worst) % len(links)] if worst else None
-        pairs.append(Agreement(engines=(name, other), position=worst, link=link))
+        pairs.append(records.Agreement(engines=(name, other), position=worst, link=link))
     return tuple(pairs)
 
 
-def _shared(first: Frames, second: Frames) -> tuple[tuple[str, ...], list[int], list[int]]:
-    """Return the shared links and their indices; none if the configurations differ."""
+def _shared(first: obs.Frames, second: obs.Frames) -> tuple[tuple[str, ...], list[int], list[int]]:
     names = [name for name in first.links if name in set(second.links)]
     if len(first.positions) != len(second.positions):
         names = []
@@ -408,8 +382,11 @@ def shares(triangles: Sequence[int], budget: int) -> list[int]:
 
 
 def coarsen(
-    points: NDArray[np.floating], triangles: _Faces, target: int, made: dict[bytes, SceneMesh]
-) -> SceneMesh | None:
+    points: NDArray[np.floating],
+    triangles: _Faces,
+    target: int,
+    made: dict[bytes, records.SceneMesh],
+) -> records.SceneMesh | None:
     """Decimate (M, 3) triangles of (N, 3) points [m] on a grid of 65536 steps along each axis.
 
     There may be three times as many as ``target`` of meshes that can hardly be decimated; None if
@@ -441,7 +418,7 @@ def coarsen(
     wide = len(grid) > _STEPS
     x, y, z = lower.tolist()
     u, v, w = (span / _STEPS).tolist()
-    made[key] = SceneMesh(
+    made[key] = records.SceneMesh(
         positions=_encoded(np.rint(grid * _STEPS), "<u2"),
         origin=(x, y, z),
         step=(u, v, w),

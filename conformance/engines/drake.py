@@ -12,22 +12,14 @@ import contextlib
 import logging
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from urdf_usd.conformance.engines import prepared_urdf as prepared
+from urdf_usd.conformance.engines import readers
 from urdf_usd.conformance.engines.protocol import UnsupportedError
-from urdf_usd.conformance.engines.readers import (
-    Kinematics,
-    MjcfBody,
-    MjcfModel,
-    MjcfReader,
-    UrdfModel,
-    UrdfReader,
-    named,
-    one_axis,
-)
 from urdf_usd.conformance.engines.statements import Array, Placed, mass_properties, matrices
 from urdf_usd.conformance.observation import robot as obs
 
@@ -58,21 +50,9 @@ _WITHOUT_LIMITS = {
 _ONE_AXIS = ("revolute", "prismatic")
 
 
-def read_urdf() -> UrdfReader:
-    """Make the engine of Drake's parser of URDF."""
-    states = frozenset({obs.Quantity.VELOCITY})
-    return UrdfReader("Drake", "pydrake", "drake", _STEPS, _read_urdf, states)
-
-
-def read_mjcf() -> MjcfReader:
-    """Make the engine of Drake's parser of MJCF, which reads no effort."""
-    return MjcfReader("Drake", "pydrake", "drake", _read_mjcf, frozenset())
-
-
 def _parse(
     path: str | None = None, text: str = ""
 ) -> tuple[MultibodyPlant, list[ModelInstanceIndex], list[str]]:
-    """Return the finished plant of a file or a URDF, its robots, and what Drake logs."""
     # Imported here because it need not be installed.
     from pydrake.multibody.parsing import Parser
     from pydrake.multibody.plant import MultibodyPlant
@@ -127,7 +107,7 @@ def _joint(joint: Joint) -> obs.JointObservation:
     if joint.type_name() not in _ONE_AXIS:
         raise UnsupportedError(f"Drake reads joint {joint.name()} as {joint.type_name()}")
     zero = joint.default_positions()[0]
-    return one_axis(
+    return readers.one_axis(
         joint.type_name() == "prismatic",
         joint.position_lower_limits()[0] - zero,
         joint.position_upper_limits()[0] - zero,
@@ -138,7 +118,7 @@ def _joint(joint: Joint) -> obs.JointObservation:
 
 def _kinematics(
     plant: MultibodyPlant, bodies: Sequence[RigidBody], joint_of: dict[str, Joint] | None = None
-) -> Kinematics:
+) -> readers.Kinematics:
     from pydrake.math import RollPitchYaw, RotationMatrix
 
     context = plant.CreateDefaultContext()
@@ -165,10 +145,10 @@ def _kinematics(
                 return np.array([RollPitchYaw(turn).vector() for turn in turns])
         return values
 
-    return Kinematics(plant.GetDefaultPositions(), place, convert)
+    return readers.Kinematics(plant.GetDefaultPositions(), place, convert)
 
 
-def _read_urdf(urdf: prepared.UrdfCopy) -> UrdfModel:
+def _read_urdf(urdf: prepared.UrdfCopy) -> readers.UrdfModel:
     try:
         plant, models, notes = _parse(text=urdf.text.decode())
     except (RuntimeError, ValueError) as error:
@@ -192,21 +172,21 @@ def _read_urdf(urdf: prepared.UrdfCopy) -> UrdfModel:
         name: [urdf.original(body.name()) for body in (joint.parent_body(), joint.child_body())]
         for name, joint in moved.items()
     }
-    return UrdfModel(
+    return readers.UrdfModel(
         plant.GetModelInstanceName(*models),
         roots[0],
         [
             obs.LinkObservation(link, urdf.known([link], _mass(body)))
             for link, body in bodies.items()
         ],
-        [named(_joint(joint), name, *ends[name]) for name, joint in moved.items()],
+        [readers.named(_joint(joint), name, *ends[name]) for name, joint in moved.items()],
         {name: joint.position_start() for name, joint in moved.items()},
         _kinematics(plant, list(bodies.values()), moved),
         notes,
     )
 
 
-def _read_mjcf(path: str) -> MjcfModel:
+def _read_mjcf(path: str) -> readers.MjcfModel:
     plant, models, notes = _parse(path)
     found = [plant.get_body(index) for model in models for index in plant.GetBodyIndices(model)]
     names = {body.name() for body in found}
@@ -231,5 +211,12 @@ def _read_mjcf(path: str) -> MjcfModel:
         earlier = joints(above) if above.index() in between else []
         return [*earlier, (joint.position_start(), _joint(joint))]
 
-    read = [MjcfBody(joints(body), _mass(body)) for body in bodies]
-    return MjcfModel(read, _kinematics(plant, bodies), notes)
+    read = [readers.MjcfBody(joints(body), _mass(body)) for body in bodies]
+    return readers.MjcfModel(read, _kinematics(plant, bodies), notes)
+
+
+_LIBRARY = ("Drake", "pydrake", "drake")
+_STATES = frozenset({obs.Quantity.VELOCITY})
+read_urdf = partial(readers.UrdfReader, *_LIBRARY, _STEPS, _read_urdf, _STATES)
+# It reads no effort.
+read_mjcf = partial(readers.MjcfReader, *_LIBRARY, _read_mjcf, frozenset[obs.Quantity]())

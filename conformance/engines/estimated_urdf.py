@@ -31,8 +31,6 @@ _THIN, _TRIANGLE = 1e-12, 1e-4
 
 
 class EstimatedUrdf(Struct, frozen=True):
-    """The copy."""
-
     text: bytes  # UTF-8; files have absolute paths, so that the copy can be anywhere
     links: frozenset[str]  # links whose mass properties are computed
 
@@ -51,7 +49,9 @@ def estimate_urdf(
     for link in robot.links:
         is_missing = link.name in weightless
         if link.inertial and (mass := _mass(link)):
-            is_missing = not _is_possible(link.inertial)
+            a, b, c = np.linalg.eigvalsh(inertia_tensor(link.inertial.inertia)).tolist()
+            is_extended = c > _POINT * link.inertial.mass and a > _THIN * c
+            is_missing = not (is_extended and a + b >= c * (1 - _TRIANGLE))
         solid = _solid(link) if is_missing else None
         if solid and link.name in weightless:
             estimates[link.name] = density * solid.volume, solid, solid.center
@@ -59,7 +59,13 @@ def estimate_urdf(
             estimates[link.name] = mass, solid, np.array(link.inertial.origin.position)
 
     def estimate(copy: UrdfCopy) -> None:
-        _make_absolute(copy.robot, Path(path), packages)
+        for element in copy.robot.iter("mesh", "texture"):
+            reference = element.get("filename", "")
+            file = find_mesh(reference, Path(path), packages)
+            if file is None and reference and "://" not in reference:
+                file = Path(path).absolute().parent / reference
+            if file is not None:
+                element.set("filename", str(file))
         for element in copy.robot.iterfind("link"):
             if found := estimates.get(element.get("name", "")):
                 _state(element, *found)
@@ -67,26 +73,10 @@ def estimate_urdf(
     return EstimatedUrdf(prepare(path, (estimate,)).text, frozenset(estimates))
 
 
-def _make_absolute(robot: UrdfElement, urdf: Path, packages: Mapping[str, str]) -> None:
-    for element in robot.iter("mesh", "texture"):
-        reference = element.get("filename", "")
-        found = find_mesh(reference, urdf, packages)
-        if found is not None:
-            element.set("filename", str(found))
-        elif reference and "://" not in reference:
-            element.set("filename", str(urdf.absolute().parent / reference))
-
-
 def _mass(link: model.Link) -> float:
     """Return the mass of a link [kg]; zero if there is none in single precision."""
     mass = link.inertial.mass if link.inertial else 0.0
     return mass if np.float32(mass) > 0 else 0.0
-
-
-def _is_possible(inertial: model.Inertial) -> bool:
-    a, b, c = np.linalg.eigvalsh(inertia_tensor(inertial.inertia)).tolist()
-    is_extended = c > _POINT * inertial.mass and a > _THIN * c
-    return bool(is_extended and a + b >= c * (1 - _TRIANGLE))
 
 
 def _weightless(tree: Tree, base: str) -> frozenset[str]:
@@ -111,7 +101,6 @@ def _weightless(tree: Tree, base: str) -> frozenset[str]:
 
 
 def _state(link: UrdfElement, mass: float, solid: surfaces.Solid, center: Array) -> None:
-    """Replace the ``<inertial>`` of a link."""
     for former in link.findall("inertial"):
         link.remove(former)
     inertial = etree.SubElement(link, "inertial")

@@ -74,12 +74,7 @@ _REPEAT = 10497
 
 
 def read_bounded(path: Path, largest: int) -> bytes:
-    """Read a regular file of limited size [B]; opening a pipe would block.
-
-    Raises:
-        OSError: It is not found, not a regular file, or larger.
-        ValueError: The path has a null character.
-    """
+    """Read a regular file of limited size [B]; any other, such as a pipe, raises OSError."""
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, f"{path.name} is not a regular file")
@@ -89,7 +84,6 @@ def read_bounded(path: Path, largest: int) -> bytes:
 
 
 def decoded(content: bytes) -> str:
-    """Return a text of unknown encoding."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -97,24 +91,18 @@ def decoded(content: bytes) -> str:
 
 
 class ImageFile(Struct, frozen=True):
-    """A texture of a material."""
-
     reference: str  # its file, as written in the mesh file
     folder: str  # folder that the reference is relative to
     content: bytes | None = None  # the image, if it is embedded in the mesh file
 
     @property
     def name(self) -> str:
-        """Name of its file."""
         return self.reference.replace("\\", "/").rpartition("/")[2]
 
     def read(self) -> bytes | str:
         """Read the file; with a path of another machine, the one next to the mesh.
 
-        The reference may be percent-encoded.
-
-        Returns:
-            The bytes, or why they cannot be read.
+        The reference may be percent-encoded. A text is why it cannot be read.
         """
         reason = "is not found"
         if self.content is not None:
@@ -146,7 +134,6 @@ class FileMaterial(Struct, frozen=True):
 
     @property
     def defines_appearance(self) -> bool:
-        """Whether it defines the appearance of a surface; if not, it is ignored."""
         return self.color is not None or self.image is not None or self.has_more
 
 
@@ -175,13 +162,10 @@ def _effective_opacity(stated: float) -> float:
 # Parts of a surface in sequence show the same image.
 @lru_cache(maxsize=2)
 def image_digest(content: bytes) -> str | None:
-    """Return the SHA-256 of the size and the pixels of an image; of a JPEG, of bytes.
+    """Return the SHA-256 of the size and the pixels of an image, of an animated one of the first.
 
-    Of an animated image, the first picture counts.
-
-    Returns:
-        None unless it is an image in one of the formats that materials use; for a PNG
-        that cannot be decoded, the SHA-256 of its bytes.
+    Of a JPEG, and of a PNG that cannot be decoded, it is that of the bytes. It is None unless the
+    image is in one of the formats that materials use.
     """
     pixels = None if content.startswith(_JPEG) else _pixels(content)
     if pixels is None and content.startswith((_JPEG, _PNG)):

@@ -74,8 +74,6 @@ class UnreadMeshError(Exception):
 
 
 class LoadedMesh(Struct, frozen=True, eq=False):
-    """The content of a mesh file."""
-
     points: Array  # (N, 3) [m]
     triangles: Indices  # (M, 3) indices of points, counter-clockwise seen from outside
     material_of: Indices  # (M) index of the material of each triangle; -1 for none
@@ -113,37 +111,31 @@ class MeshPart(Struct, frozen=True, eq=False):
 def load_mesh(path: str) -> LoadedMesh:
     """Read a mesh file, whose format is detected by its content where possible.
 
-    Returns:
-        The mesh, from a cache if it was read before; its arrays are not to be written to.
-
-    Raises:
-        UnreadMeshError: It cannot be read, or holds no triangle.
+    The arrays of the mesh are not to be written to. A file that cannot be read, or holds no
+    triangle, raises UnreadMeshError.
     """
+    file = Path(path)
     try:
-        return _load_mesh(Path(path))
+        content = read_bounded(file, LARGEST_MESH)
+        form, folder = _format(content, file), str(file.parent)
+        match form:
+            case "obj":
+                return _read_obj(content, file.parent)
+            case "stl":
+                return _read_binary_stl(content)
+            case "ply":
+                return _read_ply(content, folder)
+            case "dae":
+                return _read_dae(content, folder)
+            case "glb" | "gltf":
+                return _read_gltf(content, folder)
+            case _ if form in _ARCHIVES:
+                raise UnreadMeshError("it is an archive")
+        # STL as text, and formats that the converter does not read.
+        mesh = _joined(part for _, part in _read_scene(content, form, folder)[1])
+        return structs.replace(mesh, coordinates=None, has_normals=None)
     except OSError as error:
         raise UnreadMeshError(error.strerror or str(error)) from error
-
-
-def _load_mesh(file: Path) -> LoadedMesh:
-    content = read_bounded(file, LARGEST_MESH)
-    form, folder = _format(content, file), str(file.parent)
-    match form:
-        case "obj":
-            return _read_obj(content, file.parent)
-        case "stl":
-            return _read_binary_stl(content)
-        case "ply":
-            return _read_ply(content, folder)
-        case "dae":
-            return _read_dae(content, folder)
-        case "glb" | "gltf":
-            return _read_gltf(content, folder)
-        case _ if form in _ARCHIVES:
-            raise UnreadMeshError("it is an archive")
-    # STL as text, and formats that the converter does not read.
-    mesh = _joined(part for _, part in _read_scene(content, form, folder)[1])
-    return structs.replace(mesh, coordinates=None, has_normals=None)
 
 
 def _format(content: bytes, file: Path) -> str:
@@ -194,7 +186,6 @@ def _joined(parts: Iterable[MeshPart]) -> LoadedMesh:
 
 
 def _placed(part: MeshPart) -> MeshPart:
-    """Return a part in the file's frame."""
     if part.triangles.min() < 0 or part.triangles.max() >= len(part.points):
         raise UnreadMeshError("a face refers to a missing vertex")
     linear, normals = part.transform[:3, :3], part.normals
@@ -248,7 +239,6 @@ def _read_binary_stl(content: bytes) -> LoadedMesh:
 
 
 def _read_obj(content: bytes, folder: Path) -> LoadedMesh:
-    """Read faces by material, group, and number of indices of a corner."""
     rows: dict[str, list[str]] = {"v": [], "vt": [], "vn": []}
     faces: dict[tuple[int, int, int], list[str]] = {}
     libraries: dict[str, None] = {}

@@ -29,44 +29,12 @@ import numpy as np
 from msgspec import Struct, structs
 from numpy.typing import NDArray
 
+from urdf_usd.conformance.engines import mujoco_models as models
+from urdf_usd.conformance.engines import protocol, statements
 from urdf_usd.conformance.engines.mesh_materials import light
-from urdf_usd.conformance.engines.mujoco_models import (
-    JointPlace,
-    Mechanism,
-    collected_warnings,
-    compiled_quietly,
-    equations_of_motion,
-    joint_place,
-    with_motion,
-)
-from urdf_usd.conformance.engines.protocol import (
-    Availability,
-    Available,
-    Request,
-    Side,
-    UnsupportedError,
-)
-from urdf_usd.conformance.engines.statements import (
-    along_link,
-    build_frames,
-    mass_properties,
-    matrices,
-    vec3,
-)
 from urdf_usd.conformance.engines.surfaces import ellipsoid_surface, mesh_surface, primitive_surface
 from urdf_usd.conformance.observation import robot as obs
-from urdf_usd.conformance.observation.robot import (
-    ContactMaterialObservation,
-    SimulationObservation,
-)
-from urdf_usd.conformance.observation.shapes import (
-    Appearance,
-    Drawing,
-    Role,
-    ShapeKind,
-    ShapeObservation,
-    Surface,
-)
+from urdf_usd.conformance.observation import shapes as observed
 
 Array = NDArray[np.float64]
 
@@ -79,13 +47,13 @@ _TYPES = {
     int(mujoco.mjtJoint.mjJNT_HINGE): obs.JointType.REVOLUTE,
 }
 # MuJoCo's sizes are half edges, radius and half length, radius.
-_KINDS: Mapping[int, tuple[ShapeKind, tuple[float, ...]]] = {
-    int(mujoco.mjtGeom.mjGEOM_BOX): (ShapeKind.BOX, (2.0, 2.0, 2.0)),
-    int(mujoco.mjtGeom.mjGEOM_CYLINDER): (ShapeKind.CYLINDER, (1.0, 2.0)),
-    int(mujoco.mjtGeom.mjGEOM_CAPSULE): (ShapeKind.CAPSULE, (1.0, 2.0)),
-    int(mujoco.mjtGeom.mjGEOM_SPHERE): (ShapeKind.SPHERE, (1.0,)),
-    int(mujoco.mjtGeom.mjGEOM_ELLIPSOID): (ShapeKind.OTHER, ()),
-    int(mujoco.mjtGeom.mjGEOM_MESH): (ShapeKind.MESH, ()),
+_KINDS: Mapping[int, tuple[observed.ShapeKind, tuple[float, ...]]] = {
+    int(mujoco.mjtGeom.mjGEOM_BOX): (observed.ShapeKind.BOX, (2.0, 2.0, 2.0)),
+    int(mujoco.mjtGeom.mjGEOM_CYLINDER): (observed.ShapeKind.CYLINDER, (1.0, 2.0)),
+    int(mujoco.mjtGeom.mjGEOM_CAPSULE): (observed.ShapeKind.CAPSULE, (1.0, 2.0)),
+    int(mujoco.mjtGeom.mjGEOM_SPHERE): (observed.ShapeKind.SPHERE, (1.0,)),
+    int(mujoco.mjtGeom.mjGEOM_ELLIPSOID): (observed.ShapeKind.OTHER, ()),
+    int(mujoco.mjtGeom.mjGEOM_MESH): (observed.ShapeKind.MESH, ()),
 }
 _OF_JOINTS = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
 # Groups of geoms that MuJoCo's viewer shows by default.
@@ -96,17 +64,13 @@ _IDENTITY = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
 
 
 class MjcfEngine(Struct, frozen=True):
-    """Reads an MJCF with MuJoCo's reader and compiler."""
-
     name: str = NAME
-    side: Side = Side.MJCF
+    side: protocol.Side = protocol.Side.MJCF
 
-    def availability(self) -> Availability:
-        """Return the installed version."""
-        return Available(mujoco.__version__)
+    def availability(self) -> protocol.Availability:
+        return protocol.Available(mujoco.__version__)
 
-    def observe(self, request: Request) -> obs.Observation:
-        """Read the file and state its quantities."""
+    def observe(self, request: protocol.Request) -> obs.Observation:
         return observe_mjcf(request.path, request.configurations)
 
 
@@ -124,13 +88,12 @@ def observe_mjcf(
         robot.structure,
         frames=link_frames(robot.mechanism, links, configurations),
         shapes=tuple(_shapes(robot)) if shapes else (),
-        dynamics=equations_of_motion(robot.mechanism, configurations),
+        dynamics=models.equations_of_motion(robot.mechanism, configurations),
     )
-    return with_motion(reading, configurations, perturbed=configurations.rollout is not None)
+    return models.with_motion(reading, configurations, perturbed=configurations.rollout is not None)
 
 
 def mjcf_joints(path: str) -> tuple[obs.JointObservation, ...]:
-    """State the joints alone, to choose configurations."""
     return kept_robot(path).structure.joints
 
 
@@ -160,16 +123,15 @@ class MjcfRobot(Struct, frozen=True, eq=False):
     """A compiled MJCF, and which of its bodies and joints are links and joints."""
 
     model: mujoco.MjModel  # its root moves freely unless that is the world
-    mechanism: Mechanism
+    mechanism: models.Mechanism
     structure: obs.Observation  # all that depends on no configuration
     bodies: Mapping[str, int]  # by link, without the links between several joints of a body
     # by link between several joints: body and first of the joints that follow
     between: Mapping[str, tuple[int, int]]
-    places: Mapping[int, JointPlace]  # by MuJoCo's number of the joint
+    places: Mapping[int, models.JointPlace]  # by MuJoCo's number of the joint
 
     @property
     def links(self) -> dict[int, str]:
-        """The links that are bodies, by their numbers."""
         return {body: link for link, body in self.bodies.items() if body}
 
 
@@ -183,28 +145,32 @@ def kept_robot(path: str) -> MjcfRobot:
 def _read(path: str, changed: int) -> MjcfRobot:
     del changed
     try:
-        with collected_warnings() as messages:
+        with models.collected_warnings() as messages:
             spec = mujoco.MjSpec.from_file(path)
             top = list(spec.worldbody.bodies)
             if not top:
-                raise UnsupportedError("the MJCF has no body")
+                raise protocol.UnsupportedError("the MJCF has no body")
             uncompared = _uncompared(spec)
             free = [_is_free(body) for body in top]
             root = top[0] if len(top) == 1 and (free[0] or not top[0].joints) else None
             model, held = _compiled(spec, root)
     except ValueError as error:
-        raise UnsupportedError(f"MuJoCo refuses it: {' '.join(str(error).split())}") from error
-    up = matrices(model.qpos0[3:7])[2] if root else np.eye(3)[2]
+        raise protocol.UnsupportedError(
+            f"MuJoCo refuses it: {' '.join(str(error).split())}"
+        ) from error
+    up = statements.matrices(model.qpos0[3:7])[2] if root else np.eye(3)[2]
     _count_from_initial_pose(model)
     uncompared.update(_uncompared_of_model(model, held))
     notes = tuple(f"MuJoCo warns: {' '.join(text.split())}" for text in dict.fromkeys(messages))
     # A root without mass is singular.
-    with collected_warnings():
+    with models.collected_warnings():
         robot = _structure(
             spec, model, root is not None, obs.Base.FLOATING if all(free) else obs.Base.FIXED
         )
     counts = tuple((name, count) for name, count in uncompared.items() if count)
-    stated = structs.replace(robot.structure, up=vec3(up), uncompared=counts, notes=notes)
+    stated = structs.replace(
+        robot.structure, up=statements.vec3(up), uncompared=counts, notes=notes
+    )
     return structs.replace(robot, structure=stated)
 
 
@@ -222,23 +188,23 @@ def _compiled(spec: mujoco.MjSpec, root: mujoco.MjsBody | None) -> tuple[mujoco.
     for key in list(spec.keys):
         spec.delete(key)
     if root is None or _is_free(root):
-        return compiled_quietly(spec), False
+        return models.compiled_quietly(spec), False
     fixed = spec.copy()
     # Their damping follows from the inertia that they move with the base as it is.
     sprung = any(np.any(joint.springdamper) for joint in spec.joints)
-    held = compiled_quietly(fixed) if sprung else None
+    held = models.compiled_quietly(fixed) if sprung else None
     root.mocap = False
     root.add_freejoint()
     try:
-        model = compiled_quietly(spec)
+        model = models.compiled_quietly(spec)
     except ValueError as error:
         # A fixed body may lack mass or inertia.
         if "mass" not in str(error):
             raise
-        held = held or compiled_quietly(fixed)
+        held = held or models.compiled_quietly(fixed)
         root.explicitinertial = True
         root.mass, root.inertia, root.fullinertia = 1.0, [1.0] * 3, [math.nan] * 6
-        model = compiled_quietly(spec)
+        model = models.compiled_quietly(spec)
         for name in ("body_mass", "body_inertia", "body_ipos", "body_iquat"):
             getattr(model, name)[1] = getattr(held, name)[1]
         mujoco.mj_setConst(model, mujoco.MjData(model))
@@ -263,7 +229,6 @@ def _count_from_initial_pose(model: mujoco.MjModel) -> None:
 def _structure(
     spec: mujoco.MjSpec, model: mujoco.MjModel, rooted: bool, base: obs.Base
 ) -> MjcfRobot:
-    """State names, links, joints and masses."""
     names, joint_names = _names(model)
     made_up = {f"link {names[body]}" for body in range(1, model.nbody) if not model.body(body).name}
     bodies = {} if rooted else {WORLD: 0}
@@ -275,7 +240,7 @@ def _structure(
     mimics = read_mimics(model, joint_names)
     joints: list[obs.JointObservation] = []
     between: dict[str, tuple[int, int]] = {}
-    places: dict[int, JointPlace] = {}
+    places: dict[int, models.JointPlace] = {}
     for body in range(2 if rooted else 1, model.nbody):
         parent = names[model.body_parentid[body]]
         first, count = int(model.body_jntadr[body]), int(model.body_jntnum[body])
@@ -296,7 +261,7 @@ def _structure(
                 stated = structs.replace(stated, name=name)
                 made_up.add(f"joint {stated.name}")
             joints.append(stated)
-            places[joint] = joint_place(model, stated, joint)
+            places[joint] = models.joint_place(model, stated, joint)
             parent = child
     links = [obs.LinkObservation(link, body_mass(model, body)) for link, body in bodies.items()]
     links += [obs.LinkObservation(link) for link in between]
@@ -315,7 +280,7 @@ def _structure(
         simulation=_simulation(model, names, joint_names),
         base=base if any(link.mass for link in links) else obs.Base.STATIC,
     )
-    mechanism = Mechanism(model, tuple(places.values()), free_root=rooted)
+    mechanism = models.Mechanism(model, tuple(places.values()), free_root=rooted)
     if rooted:
         model.qpos0[:7] = _IDENTITY
     # The inertia of motors is compared by itself.
@@ -385,7 +350,7 @@ def read_joint(
     kind, dof = _TYPES[model.jnt_type[joint]], int(model.jnt_dofadr[joint])
     stated = obs.JointObservation(name, kind, *ends)
     if kind is not obs.JointType.FLOATING and model.jnt_pos[joint].any():
-        stated = structs.replace(stated, anchor=vec3(model.jnt_pos[joint]))
+        stated = structs.replace(stated, anchor=statements.vec3(model.jnt_pos[joint]))
     if obs.COORDINATES[kind] > 1:
         return stated
     lower, upper = -math.inf, math.inf
@@ -407,18 +372,21 @@ def read_joint(
         damping=float(model.dof_damping[dof].flat[0]),
         friction=float(model.dof_frictionloss[dof]),
         mimic=mimics.get(name),
-        axis=vec3(model.jnt_axis[joint]),
+        axis=statements.vec3(model.jnt_axis[joint]),
     )
 
 
 def body_mass(model: mujoco.MjModel, body: int) -> obs.MassProperties | None:
-    """Return mass properties in the frame of the body."""
-    tensor = along_link(model.body_inertia[body], matrices(model.body_iquat[body]))
-    return mass_properties(model.body_mass[body], model.body_ipos[body], tensor)
+    tensor = statements.along_link(
+        model.body_inertia[body], statements.matrices(model.body_iquat[body])
+    )
+    return statements.mass_properties(model.body_mass[body], model.body_ipos[body], tensor)
 
 
 def link_frames(
-    mechanism: Mechanism, links: Mapping[str, tuple[int, slice]], configurations: obs.Configurations
+    mechanism: models.Mechanism,
+    links: Mapping[str, tuple[int, slice]],
+    configurations: obs.Configurations,
 ) -> obs.Frames:
     """State poses relative to the first link.
 
@@ -440,18 +408,17 @@ def link_frames(
         origins, turns = zip(*poses, strict=True)
         return np.array(origins), np.array(turns)
 
-    return build_frames(tuple(links), configurations, place)
+    return statements.build_frames(tuple(links), configurations, place)
 
 
-def draw_mjcf(path: str) -> tuple[Drawing, ...]:
-    """Return the shapes of an MJCF for drawing."""
+def draw_mjcf(path: str) -> tuple[observed.Drawing, ...]:
     robot = kept_robot(path)
-    model, drawings = robot.model, list[Drawing]()
+    model, drawings = robot.model, list[observed.Drawing]()
     nothing = np.zeros((0, 3)), np.zeros((0, 3), np.int64)
     for geom, link, kind, size, transform in _geoms(model, robot.links):
-        points, triangles = _mesh(model, geom) if kind is ShapeKind.MESH else nothing
+        points, triangles = _mesh(model, geom) if kind is observed.ShapeKind.MESH else nothing
         drawings += (
-            Drawing(f"geom {geom}", link, role, kind, size, transform, points, triangles)
+            observed.Drawing(f"geom {geom}", link, role, kind, size, transform, points, triangles)
             for role in _roles(model, geom)
         )
     return tuple(drawings)
@@ -459,66 +426,66 @@ def draw_mjcf(path: str) -> tuple[Drawing, ...]:
 
 def _geoms(
     model: mujoco.MjModel, links: Mapping[int, str]
-) -> Iterator[tuple[int, str, ShapeKind, tuple[float, ...], Array]]:
+) -> Iterator[tuple[int, str, observed.ShapeKind, tuple[float, ...], Array]]:
     """Yield number, link, kind, size and (4, 4) transform to the link of the geoms of links."""
     for geom in range(model.ngeom):
         link, transform = links.get(int(model.geom_bodyid[geom])), np.eye(4)
         if link is None or model.geom_type[geom] in _UNREAD_GEOMS:
             continue
-        transform[:3, :3] = matrices(model.geom_quat[geom])
+        transform[:3, :3] = statements.matrices(model.geom_quat[geom])
         transform[:3, 3] = model.geom_pos[geom]
         kind, factors = _KINDS[int(model.geom_type[geom])]
         size = tuple((model.geom_size[geom, : len(factors)] * factors).tolist())
         yield geom, link, kind, size, transform
 
 
-def _roles(model: mujoco.MjModel, geom: int) -> Iterator[Role]:
+def _roles(model: mujoco.MjModel, geom: int) -> Iterator[observed.Role]:
     """Yield the roles of a geom: with contacts it collides, in a shown group it is a visual."""
     if _collides(model, geom):
-        yield Role.COLLISION
+        yield observed.Role.COLLISION
     if model.geom_group[geom] < _SHOWN:
-        yield Role.VISUAL
+        yield observed.Role.VISUAL
 
 
 def geom_shapes(
     model: mujoco.MjModel, links: Mapping[int, str]
-) -> Iterator[tuple[int, ShapeObservation]]:
+) -> Iterator[tuple[int, observed.ShapeObservation]]:
     """Yield the geoms of bodies that are links, with their numbers, as colliders."""
     # Most meshes are both visual and collider.
-    surfaces: dict[tuple[int, bytes], Surface | None] = {}
+    surfaces: dict[tuple[int, bytes], observed.Surface | None] = {}
     for geom, link, kind, size, transform in _geoms(model, links):
-        if kind is ShapeKind.MESH:
+        if kind is observed.ShapeKind.MESH:
             key = int(model.geom_dataid[geom]), transform.tobytes()
             if key not in surfaces:
                 surface = mesh_surface(*_mesh(model, geom), transform)
                 # The compiler leaves out degenerate triangles, so their number is not the file's.
                 surfaces[key] = structs.replace(surface, triangles=0) if surface else None
             surface = surfaces[key]
-        elif kind is ShapeKind.OTHER:
+        elif kind is observed.ShapeKind.OTHER:
             surface = ellipsoid_surface(model.geom_size[geom], transform)
         else:
             surface = primitive_surface(kind, size, transform)
         yield (
             geom,
-            ShapeObservation(
+            observed.ShapeObservation(
                 link=link,
-                role=Role.COLLISION,
+                role=observed.Role.COLLISION,
                 source=f"geom {geom}",
                 name=model.geom(geom).name or kind.value,
                 kind=kind,
                 size=size,
-                position=vec3(transform[:3, 3]),
+                position=statements.vec3(transform[:3, 3]),
                 surface=surface,
                 stated=surface is not None,
             ),
         )
 
 
-def _shapes(robot: MjcfRobot) -> Iterator[ShapeObservation]:
+def _shapes(robot: MjcfRobot) -> Iterator[observed.ShapeObservation]:
     for geom, shape in geom_shapes(robot.model, robot.links):
         for role in _roles(robot.model, geom):
-            looks: tuple[Appearance, ...] = ()
-            if role is Role.VISUAL and shape.surface:
+            looks: tuple[observed.Appearance, ...] = ()
+            if role is observed.Role.VISUAL and shape.surface:
                 looks = (_appearance(robot.model, geom, shape.surface.area),)
             yield structs.replace(shape, role=role, appearances=looks)
 
@@ -542,7 +509,7 @@ def _mesh(model: mujoco.MjModel, geom: int) -> tuple[Array, NDArray[np.int64]]:
     return points, np.array(model.mesh_face[start : start + faces], np.int64)
 
 
-def _appearance(model: mujoco.MjModel, geom: int, area: float) -> Appearance:
+def _appearance(model: mujoco.MjModel, geom: int, area: float) -> observed.Appearance:
     """State colour and opacity, except for those of a textured material.
 
     Light that a material emits or reflects is computed in another way than USD's: what it states
@@ -558,13 +525,13 @@ def _appearance(model: mujoco.MjModel, geom: int, area: float) -> Appearance:
     *color, opacity = (float(str(value)) for value in rgba)
     # The default colour is not in the file.
     if textured or (material < 0 and (rgba == _DEFAULT_RGBA).all()):
-        return Appearance(area, color=None, opacity=None, unread=frozenset("*"))
+        return observed.Appearance(area, color=None, opacity=None, unread=frozenset("*"))
     unread, properties = {"ior", "roughness", "specularColor", "useSpecularWorkflow"}, {}
     if material >= 0 and model.mat_emission[material] > 0:
         unread.add("emissiveColor")
     if material >= 0 and model.mat_metallic[material] > 0:
         properties["metallic"] = (float(model.mat_metallic[material]),)
-    return Appearance(
+    return observed.Appearance(
         area, light(color), opacity, properties=tuple(properties.items()), unread=frozenset(unread)
     )
 
@@ -574,8 +541,7 @@ _DEFAULT_RGBA = np.array([0.5, 0.5, 0.5, 1.0], np.float32)
 
 def _simulation(
     model: mujoco.MjModel, names: Mapping[int, str], joints: Mapping[int, str]
-) -> SimulationObservation:
-    """State armature, contact friction, and pairs of bodies without contacts."""
+) -> obs.SimulationObservation:
     armatures = (
         (name, float(model.dof_armature[model.jnt_dofadr[joint]]))
         for joint, name in joints.items()
@@ -586,7 +552,7 @@ def _simulation(
         for signature in model.exclude_signature.tolist()
     )
     frictions = {names[body]: _frictions(model, body) for body in range(1, model.nbody)}
-    return SimulationObservation(
+    return obs.SimulationObservation(
         drives=(),
         positions=(),
         limit_stiffnesses=(),
@@ -594,7 +560,7 @@ def _simulation(
         armatures=tuple((name, value) for name, value in armatures if value),
         filtered_pairs=tuple(sorted((first, second) for first, second in pairs)),
         contact_materials=tuple(
-            ContactMaterialObservation(link, *found * 2)
+            obs.ContactMaterialObservation(link, *found * 2)
             for link, found in frictions.items()
             if len(found) == 1
         ),
@@ -630,10 +596,7 @@ _OWN_ATTRIBUTES = {
 
 
 def _implied(
-    spec: mujoco.MjSpec,
-    model: mujoco.MjModel,
-    bodies: Mapping[int, str],
-    joints: Mapping[int, str],
+    spec: mujoco.MjSpec, model: mujoco.MjModel, bodies: Mapping[int, str], joints: Mapping[int, str]
 ) -> Iterator[obs.Implied]:
     """Yield the settings that the file states."""
     yield from (obs.Implied(words=words) for words in _MUJOCO_WORDS)
@@ -663,12 +626,7 @@ def _implied(
 
 def _unstated(spec: mujoco.MjSpec) -> frozenset[str]:
     """Return the attributes of MuJoCo's schemas that no element of the file states."""
-    lists = {
-        "joint": spec.joints,
-        "geom": spec.geoms,
-        "mesh": spec.meshes,
-        "tendon": spec.tendons,
-    }
+    lists = {"joint": spec.joints, "geom": spec.geoms, "mesh": spec.meshes, "tendon": spec.tendons}
     blank = mujoco.MjSpec().default
 
     def is_stated(source: str) -> bool:
@@ -698,7 +656,6 @@ _LISTS = {
 
 
 def _uncompared(spec: mujoco.MjSpec) -> dict[str, int]:
-    """Count what no observation has, as it is in the file."""
     return {what: len(getattr(spec, name, ())) for what, name in _LISTS.items()}
 
 

@@ -19,25 +19,9 @@ from lxml import etree
 from msgspec import Struct, structs
 from numpy.typing import NDArray
 
+from urdf_usd.conformance.engines import mjcf, protocol, statements
 from urdf_usd.conformance.engines import mujoco_models as models
 from urdf_usd.conformance.engines import prepared_urdf as prepared
-from urdf_usd.conformance.engines import protocol
-from urdf_usd.conformance.engines.mjcf import (
-    body_mass,
-    geom_shapes,
-    link_frames,
-    read_joint,
-    read_mimics,
-)
-from urdf_usd.conformance.engines.statements import (
-    OF_ANY_URDF,
-    matrices,
-    moving_joints,
-    quats_wxyz,
-    unreachable_joints,
-    vec3,
-    with_frames,
-)
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.shapes import Role, ShapeObservation
 
@@ -49,7 +33,7 @@ _STEPS = (
     prepared.complete_inertials,
     prepared.rename_link(_WORLD, inner_only=True),
 )
-_STATES = OF_ANY_URDF | {
+_STATES = statements.OF_ANY_URDF | {
     obs.Quantity.MIMIC,
     obs.Quantity.EFFORT,
     obs.Quantity.MOTION,
@@ -64,17 +48,13 @@ _VISUAL_GROUP = 1
 
 
 class MujocoEngine(Struct, frozen=True):
-    """Reads a URDF with MuJoCo's reader and compiler."""
-
     name: str = "mujoco"
     side: protocol.Side = protocol.Side.URDF
 
     def availability(self) -> protocol.Availability:
-        """Return the installed version."""
         return protocol.Available(mujoco.__version__)
 
     def observe(self, request: protocol.Request) -> obs.Observation:
-        """Read the file and state its quantities."""
         urdf = prepared.prepare(request.path, _STEPS)
         model, name, unknown, weightless, warnings = _compile(urdf)
         bodies = {
@@ -105,13 +85,13 @@ class MujocoEngine(Struct, frozen=True):
             robot=name,
             root=roots[0],
             joints=joints,
-            joint_order=tuple(sorted(moving_joints(joints), key=first_dof.__getitem__)),
+            joint_order=tuple(sorted(statements.moving_joints(joints), key=first_dof.__getitem__)),
             notes=tuple(warnings),
             states=_STATES
             if shapes is None
             else _STATES | {obs.Quantity.COLLISION, obs.Quantity.VISUAL},
             links=tuple(
-                obs.LinkObservation(link, urdf.known([link], body_mass(model, body)))
+                obs.LinkObservation(link, urdf.known([link], mjcf.body_mass(model, body)))
                 for link, body in bodies.items()
             ),
             shapes=shapes or (),
@@ -119,11 +99,11 @@ class MujocoEngine(Struct, frozen=True):
 
         def frames(links: tuple[str, ...]) -> obs.Frames:
             of = {link: (bodies[link], slice(0)) for link in links}
-            return link_frames(mechanism, of, request.configurations)
+            return mjcf.link_frames(mechanism, of, request.configurations)
 
-        reading = with_frames(reading, "MuJoCo", urdf, request, frames)
+        reading = statements.with_frames(reading, "MuJoCo", urdf, request, frames)
         reading = structs.replace(reading, notes=(*reading.notes, *notes))
-        if unreachable_joints(joints, request.configurations):
+        if statements.unreachable_joints(joints, request.configurations):
             return reading
         try:
             model.body_inertia[weightless] = 0.0
@@ -245,7 +225,7 @@ def _inertial(body: mujoco.MjsBody) -> tuple[float, NDArray[np.float64], NDArray
         xx, yy, zz, xy, xz, yz = body.fullinertia
         moments, axes = np.linalg.eigh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         axes = axes * np.linalg.det(axes)
-    return float(body.mass), moments, quats_wxyz(matrices(body.iquat) @ axes)
+    return float(body.mass), moments, statements.quats_wxyz(statements.matrices(body.iquat) @ axes)
 
 
 def _joints(
@@ -253,7 +233,7 @@ def _joints(
 ) -> Iterator[obs.JointObservation]:
     link_of = {index: link for link, index in bodies.items()}
     joint_of = {urdf.original(child): joint for child, joint in urdf.joint_of_child.items()}
-    mimics = read_mimics(model, [model.joint(joint).name for joint in range(model.njnt)])
+    mimics = mjcf.read_mimics(model, [model.joint(joint).name for joint in range(model.njnt)])
     for link, body in bodies.items():
         if link == root:
             continue
@@ -266,10 +246,13 @@ def _joints(
         if not name:
             raise protocol.UnsupportedError(f"MuJoCo drops the name of the joint of link {link}")
         if count == len(_PLANAR_SUFFIXES):
-            name, axis = name.removesuffix(_PLANAR_SUFFIXES[0]), vec3(model.jnt_axis[first + 2])
+            name, axis = (
+                name.removesuffix(_PLANAR_SUFFIXES[0]),
+                statements.vec3(model.jnt_axis[first + 2]),
+            )
             yield obs.JointObservation(name, obs.JointType.PLANAR, *ends, axis=axis)
             continue
-        joint = read_joint(model, first, name, ends, mimics)
+        joint = mjcf.read_joint(model, first, name, ends, mimics)
         unlimited = joint.type is obs.JointType.CONTINUOUS
         yield structs.replace(joint, note=_UNLIMITED) if unlimited else joint
 
@@ -310,7 +293,7 @@ def _shapes(
                 structs.replace(shape, role=Role.VISUAL)
                 if model.geom_group[geom] == _VISUAL_GROUP
                 else shape
-                for geom, shape in geom_shapes(model, links)
+                for geom, shape in mjcf.geom_shapes(model, links)
             )
             return (*shapes, *unread), tuple(refusals)
     return None, ()

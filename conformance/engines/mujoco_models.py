@@ -52,7 +52,6 @@ class UnbuildableError(Exception):
 
 
 def compiled_quietly(spec: mujoco.MjSpec) -> mujoco.MjModel:
-    """Compile without warnings about placeholder inertia."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return spec.compile()
@@ -94,7 +93,6 @@ class JointPlace(Struct, frozen=True, eq=False):
         return values
 
     def from_qpos(self, qpos: Array) -> tuple[float, ...]:
-        """Read the coordinates of the joint from all positions of the model."""
         own = qpos[self.qpos :][: 3 if len(self.plane) else obs.COORDINATES[self.type]]
         if len(self.plane):
             own = np.append(own[:2] @ self.plane, own[2])
@@ -125,8 +123,6 @@ def joint_place(model: mujoco.MjModel, joint: obs.JointObservation, first: int) 
 
 
 class Mechanism(Struct, frozen=True, eq=False):
-    """A model with the URDF names of its joints."""
-
     model: mujoco.MjModel  # if its root moves freely, these are its first coordinates
     joints: tuple[JointPlace, ...]  # those that move
     free_root: bool  # whether the root link moves freely, from the origin of the world
@@ -154,7 +150,6 @@ class Mechanism(Struct, frozen=True, eq=False):
 
 
 def joints_moving(joints: Sequence[obs.JointObservation], links: Collection[str]) -> frozenset[str]:
-    """Return the joints that move any of the links, with ``ROOT_MOTION``."""
     joint_to = {joint.child: joint for joint in joints}
     found = {obs.ROOT_MOTION} if links else set()
     for link in links:
@@ -305,7 +300,6 @@ def _couple_to_heads(model: mujoco.MjModel) -> None:
 
 
 def _altered(model: mujoco.MjModel, random: np.random.Generator) -> mujoco.MjModel:
-    """Return a model with all numbers of the robot perturbed."""
     near = copy.copy(model)
     for field in (
         "body_mass",

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -17,34 +18,9 @@ import numpy as np
 from msgspec import Struct, structs
 
 from urdf_usd.conformance.engines import prepared_urdf as prepared
-from urdf_usd.conformance.engines import statements
+from urdf_usd.conformance.engines import protocol, readers, statements
 from urdf_usd.conformance.engines.openusd import reading as stages
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
-from urdf_usd.conformance.engines.protocol import (
-    Availability,
-    Request,
-    Side,
-    UnsupportedError,
-    optional_engine,
-)
-from urdf_usd.conformance.engines.readers import (
-    Kinematics,
-    MjcfBody,
-    MjcfModel,
-    MjcfReader,
-    UrdfModel,
-    UrdfReader,
-    named,
-    one_axis,
-)
-from urdf_usd.conformance.engines.statements import (
-    Array,
-    Placed,
-    mass_properties,
-    matrices,
-    matrices_of_xyzw,
-    quats_wxyz,
-)
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.robot import DriveObservation, SimulationObservation
 
@@ -62,16 +38,10 @@ _URDF_STEPS = (
     prepared.leave_out_idle_couplings,
 )
 # Names in a USD are those of prims.
-_OF_USD = frozenset(
-    {
-        obs.Quantity.JOINT_TYPES,
-        obs.Quantity.FRAMES,
-        obs.Quantity.MASS,
-        obs.Quantity.LIMITS,
-        obs.Quantity.MOTION,
-        obs.Quantity.SIMULATION,
-    }
-)
+_OF_USD = {
+    *(obs.Quantity.JOINT_TYPES, obs.Quantity.FRAMES, obs.Quantity.MASS),
+    *(obs.Quantity.LIMITS, obs.Quantity.MOTION, obs.Quantity.SIMULATION),
+}
 # Stated only if the asset uses Newton's or MuJoCo's schemas.
 _BY_SCHEMA = frozenset(
     {obs.Quantity.MIMIC, obs.Quantity.EFFORT, obs.Quantity.VELOCITY, obs.Quantity.DYNAMICS}
@@ -105,31 +75,27 @@ _D6_TYPES = {
 }
 
 
-def read_urdf() -> UrdfReader:
-    """Make the engine of Newton's importer of URDF."""
-    states = frozenset({obs.Quantity.MIMIC, obs.Quantity.EFFORT, obs.Quantity.VELOCITY})
-    precision = obs.SINGLE_PRECISION
-    return UrdfReader(
-        "Newton", "newton", "newton", _URDF_STEPS, _read_urdf, states, precision=precision
-    )
-
-
-def read_mjcf() -> MjcfReader:
-    """Make the engine of Newton's importer of MJCF."""
-    return MjcfReader("Newton", "newton", "newton", _read_mjcf, precision=obs.SINGLE_PRECISION)
-
-
-def _read_urdf(urdf: prepared.UrdfCopy) -> UrdfModel:
+def _read_urdf(urdf: prepared.UrdfCopy) -> readers.UrdfModel:
     text = urdf.text.decode()
-    robot = _build(lambda builder: builder.add_urdf(text, floating=False), _urdf_names)
+
+    def find_names(builder: newton.ModelBuilder) -> Names:
+        """Return bodies, the root first, and joints without the one of the root."""
+        prefix = f"{builder.articulation_label[0]}/"
+        links = [label.removeprefix(prefix) for label in builder.body_label]
+        names = [label.removeprefix(prefix) for label in builder.joint_label]
+        bodies = sorted(enumerate(links), key=lambda item: item[0] != builder.joint_child[0])
+        joints = {name: i for i, name in enumerate(names) if builder.joint_parent[i] >= 0}
+        return {link: index for index, link in bodies}, joints
+
+    robot = _build(lambda builder: builder.add_urdf(text, floating=False), find_names)
     joints = []
     for name in robot.joints:
         joint = _joint(robot, name)
         if joint is None:
-            raise UnsupportedError(f"Newton reads joint {name} as a type that URDF lacks")
+            raise protocol.UnsupportedError(f"Newton reads joint {name} as a type that URDF lacks")
         joints.append(joint)
-    return UrdfModel(
-        _robot_name(robot.builder),
+    return readers.UrdfModel(
+        str(robot.builder.articulation_label[0]),
         next(iter(robot.bodies)),
         [
             obs.LinkObservation(link, urdf.known([link], _mass(robot, body)))
@@ -143,7 +109,7 @@ def _read_urdf(urdf: prepared.UrdfCopy) -> UrdfModel:
     )
 
 
-def _read_mjcf(path: str) -> MjcfModel:
+def _read_mjcf(path: str) -> readers.MjcfModel:
     robot = _build(
         lambda builder: builder.add_mjcf(path, parse_visuals=False, skip_equality_constraints=True),
         lambda _: ({}, {}),
@@ -166,30 +132,35 @@ def _read_mjcf(path: str) -> MjcfModel:
         ]
 
     bodies = range(builder.body_count)
-    read = [MjcfBody(joints(body), _mass(robot, body)) for body in bodies]
+    read = [readers.MjcfBody(joints(body), _mass(robot, body)) for body in bodies]
     kinematics = structs.replace(
         _kinematics(robot, bodies), convert=lambda _, quats: np.roll(quats, -1, axis=1)
     )
-    return MjcfModel(read, kinematics, robot.warnings)
+    return readers.MjcfModel(read, kinematics, robot.warnings)
+
+
+_LIBRARY = ("Newton", "newton", "newton")
+_STATES = frozenset({obs.Quantity.MIMIC, obs.Quantity.EFFORT, obs.Quantity.VELOCITY})
+_SINGLE = obs.SINGLE_PRECISION
+read_urdf = partial(readers.UrdfReader, *_LIBRARY, _URDF_STEPS, _read_urdf, _STATES, _SINGLE)
+read_mjcf = partial(readers.MjcfReader, *_LIBRARY, _read_mjcf, precision=_SINGLE)
 
 
 class NewtonUsdEngine(Struct, frozen=True):
     """Reads a USD with Newton's importer; compared with the engine that is judged."""
 
     name: str = "newton-usd"
-    side: Side = Side.USD
+    side: protocol.Side = protocol.Side.USD
 
-    def availability(self) -> Availability:
-        """Return the installed version, if any."""
-        return optional_engine("newton", "newton", "newton")
+    def availability(self) -> protocol.Availability:
+        return protocol.optional_engine("newton", "newton", "newton")
 
-    def observe(self, request: Request) -> obs.Observation:
-        """Read the stage, which has to be in SI units, and state its quantities."""
-        names = OpenusdEngine().observe(Request(request.path, _AT_REST))
+    def observe(self, request: protocol.Request) -> obs.Observation:
+        names = OpenusdEngine().observe(protocol.Request(request.path, _AT_REST))
         with stages.captured_diagnostics():
             reading = stages.open_reading(request.path)
             if reading.units != _SI:
-                raise UnsupportedError("Newton reads all numbers as SI units")
+                raise protocol.UnsupportedError("Newton reads all numbers as SI units")
             by_path, families = reading.links_by_path, reading.families
 
             def find_names(builder: newton.ModelBuilder) -> Names:
@@ -205,17 +176,27 @@ class NewtonUsdEngine(Struct, frozen=True):
                 }
                 return bodies, joints
 
+            def read(builder: newton.ModelBuilder) -> None:
+                import newton
+
+                schemas: dict[str, Any] = {}
+                if stages.SchemaFamily.MUJOCO in families:
+                    # MuJoCo's schemas are read first; the resolver requires the attributes.
+                    newton.solvers.SolverMuJoCo.register_custom_attributes(builder)
+                    resolvers = newton.usd.SchemaResolverMjc(), newton.usd.SchemaResolverNewton()
+                    schemas = {"schema_resolvers": [*resolvers]}
+                # Without rotation to Newton's own up axis, and without massless sites.
+                flags = {"load_visual_shapes": False, "load_sites": False}
+                builder.add_usd(request.path, apply_up_axis_from_stage=True, **flags, **schemas)
+
             try:
-                robot = _build(
-                    lambda builder: _add_usd(builder, request.path, families), find_names
-                )
-            except UnsupportedError as error:
+                robot = _build(read, find_names)
+            except protocol.UnsupportedError as error:
                 raise stages.refusal(str(error), families, _FAMILIES) from error
             if not robot.bodies:
                 reason = "Newton finds no body"
-                if reading.bodies:
-                    raise stages.refusal(reason, families, _FAMILIES)
-                raise UnsupportedError(reason)
+                refusal = stages.refusal(reason, families, _FAMILIES)
+                raise refusal if reading.bodies else protocol.UnsupportedError(reason)
             # The root link is perhaps no body.
             kinematics = structs.replace(
                 _kinematics(robot, range(robot.builder.body_count)),
@@ -237,7 +218,7 @@ class NewtonUsdEngine(Struct, frozen=True):
             engine=self.name,
             robot=names.robot,
             root=names.root,
-            states=_OF_USD | by_schema,
+            states=by_schema | _OF_USD,
             links=tuple(
                 obs.LinkObservation(link.name, _mass(robot, robot.bodies[link.name]), link.name)
                 if link.name in robot.bodies
@@ -276,7 +257,6 @@ class _Robot(Struct, frozen=True, eq=False):
 def _build(
     read: Callable[[newton.ModelBuilder], object], names: Callable[[newton.ModelBuilder], Names]
 ) -> _Robot:
-    """Read a file and finish the model."""
     # Imported here because they need not be installed.
     import newton
     import warp
@@ -293,62 +273,24 @@ def _build(
         # Newton has no exception type of its own for invalid files.
         except Exception as error:
             reason = " ".join(str(error).split()) or type(error).__name__
-            raise UnsupportedError(f"Newton: {reason}") from error
+            raise protocol.UnsupportedError(f"Newton: {reason}") from error
         try:
             model = builder.finalize(device=_DEVICE)
         # Newton refuses, for example, joints outside articulations.
         except ValueError as error:
-            raise UnsupportedError(f"Newton: {' '.join(str(error).split())}") from error
+            raise protocol.UnsupportedError(f"Newton: {' '.join(str(error).split())}") from error
     texts = dict.fromkeys(" ".join(str(one.message).split()) for one in caught)
     notes = tuple(f"Newton warns: {text}" for text in texts)
     return _Robot(newton, builder, model, *names(builder), notes)
-
-
-def _robot_name(builder: newton.ModelBuilder) -> str:
-    return str(builder.articulation_label[0])
-
-
-def _urdf_names(builder: newton.ModelBuilder) -> Names:
-    """Return bodies, the root first, and joints without the one of the root."""
-    prefix = f"{_robot_name(builder)}/"
-    root = builder.joint_child[0]
-    bodies = {label.removeprefix(prefix): index for index, label in enumerate(builder.body_label)}
-    return (
-        dict(sorted(bodies.items(), key=lambda item: item[1] != root)),
-        {
-            label.removeprefix(prefix): index
-            for index, label in enumerate(builder.joint_label)
-            if builder.joint_parent[index] >= 0
-        },
-    )
-
-
-def _add_usd(
-    builder: newton.ModelBuilder, path: str, families: Iterable[stages.SchemaFamily]
-) -> None:
-    import newton
-
-    schemas: dict[str, Any] = {}
-    if stages.SchemaFamily.MUJOCO in families:
-        # MuJoCo's schemas are read first; the resolver requires the attributes.
-        newton.solvers.SolverMuJoCo.register_custom_attributes(builder)
-        resolvers = [newton.usd.SchemaResolverMjc(), newton.usd.SchemaResolverNewton()]
-        schemas = {"schema_resolvers": resolvers}
-    # Without rotation to Newton's own up axis, and without massless sites.
-    builder.add_usd(
-        path,
-        apply_up_axis_from_stage=True,
-        load_visual_shapes=False,
-        load_sites=False,
-        **schemas,
-    )
 
 
 def _mass(robot: _Robot, body: int) -> obs.MassProperties | None:
     model = robot.model
     if not (mass := float(model.body_mass.numpy()[body])):
         return None
-    return mass_properties(mass, model.body_com.numpy()[body], model.body_inertia.numpy()[body])
+    return statements.mass_properties(
+        mass, model.body_com.numpy()[body], model.body_inertia.numpy()[body]
+    )
 
 
 def _kind(robot: _Robot, index: int) -> obs.JointType | None:
@@ -372,13 +314,24 @@ def _joint(robot: _Robot, name: str) -> obs.JointObservation | None:
         return obs.JointObservation(name, kind, parent, child)
     slides = kind is obs.JointType.PRISMATIC
     stated = _axis(builder, builder.joint_qd_start[index], slides)
-    return structs.replace(named(stated, name, parent, child), mimic=_mimic(robot, index))
+    leader = builder.joint_mimic_joint[index]
+    offset, multiplier = builder.joint_mimic_coeffs[index]
+    if index in builder.constraint_mimic_joint0:
+        # Couplings of MuJoCo's schemas are constraints.
+        place = builder.constraint_mimic_joint0.index(index)
+        leader = builder.constraint_mimic_joint1[place]
+        offset = builder.constraint_mimic_coef0[place]
+        multiplier = builder.constraint_mimic_coef1[place]
+    names = {number: name for name, number in robot.joints.items()}
+    mimic = None
+    if leader in names:
+        mimic = obs.MimicObservation(names[leader], float(multiplier), float(offset))
+    return structs.replace(readers.named(stated, name, parent, child), mimic=mimic)
 
 
 def _axis(builder: newton.ModelBuilder, rate: int, slides: bool) -> obs.JointObservation:
-    """State one degree of freedom, without names."""
     effort = builder.joint_effort_limit[rate]
-    return one_axis(
+    return readers.one_axis(
         slides,
         _limit(builder.joint_limit_lower[rate]),
         _limit(builder.joint_limit_upper[rate]),
@@ -395,74 +348,49 @@ def _limit(value: float) -> float:
     return value if abs(value) < _UNLIMITED else math.copysign(math.inf, value)
 
 
-def _mimic(robot: _Robot, index: int) -> obs.MimicObservation | None:
-    builder = robot.builder
-    leader = builder.joint_mimic_joint[index]
-    offset, multiplier = builder.joint_mimic_coeffs[index]
-    if index in builder.constraint_mimic_joint0:
-        # Couplings of MuJoCo's schemas are constraints.
-        place = builder.constraint_mimic_joint0.index(index)
-        leader = builder.constraint_mimic_joint1[place]
-        offset = builder.constraint_mimic_coef0[place]
-        multiplier = builder.constraint_mimic_coef1[place]
-    names = {number: name for name, number in robot.joints.items()}
-    if leader not in names:
-        return None
-    return obs.MimicObservation(names[leader], float(multiplier), float(offset))
-
-
-def _kinematics(robot: _Robot, bodies: Sequence[int]) -> Kinematics:
+def _kinematics(robot: _Robot, bodies: Sequence[int]) -> readers.Kinematics:
     import warp
 
     state, speeds = robot.model.state(), warp.zeros_like(robot.model.joint_qd)
 
-    def place(positions: Array) -> Placed:
+    def place(positions: statements.Array) -> statements.Placed:
         at = warp.array(positions, dtype=warp.float32, device=_DEVICE)
         robot.engine.eval_fk(robot.model, at, speeds, state)
         placed = state.body_q.numpy()[bodies].astype(np.float64)
-        return placed[:, :3], matrices_of_xyzw(placed[:, 3:])
+        return placed[:, :3], statements.matrices_of_xyzw(placed[:, 3:])
 
-    initial = robot.model.joint_q.numpy().astype(np.float64)
-    return Kinematics(initial, place, lambda joint, values: _coordinates(robot, joint, values))
+    def convert(joint: obs.JointObservation, values: statements.Array) -> statements.Array:
+        builder, index = robot.builder, robot.joints[joint.name]
+        # Newton's joint frame may be rotated relative to that of the link, in which they are given.
+        joint_to_link = statements.matrices_of_xyzw(list(builder.joint_X_c[index])[3:])
 
+        def turned(quats: statements.Array) -> statements.Array:
+            turns = joint_to_link.T @ statements.matrices(quats) @ joint_to_link
+            return np.roll(statements.quats_wxyz(turns), -1, axis=1)
 
-def _coordinates(robot: _Robot, joint: obs.JointObservation, values: Array) -> Array:
-    """Return (K, n) coordinates of a joint in Newton's form.
+        match joint.type:
+            case obs.JointType.FLOATING:
+                return np.column_stack([values[:, :3] @ joint_to_link, turned(values[:, 3:])])
+            case obs.JointType.SPHERICAL:
+                return turned(values)
+            case obs.JointType.PLANAR:
+                slides, turns = builder.joint_dof_dim[index]
+                first = builder.joint_qd_start[index]
+                axes = [statements.vec3(x) for x in builder.joint_axis[first : first + slides]]
+                slid = values[:, :3] @ joint_to_link @ np.array(axes).T
+                return np.column_stack([slid, values[:, 3:][:, :turns]])
+        return values
 
-    Newton's joint frame may be rotated relative to the link frame, in which the
-    coordinates are given.
-    """
-    builder, index = robot.builder, robot.joints[joint.name]
-    joint_to_link = matrices_of_xyzw(list(builder.joint_X_c[index])[3:])
-
-    def turned(quats: Array) -> Array:
-        own = quats_wxyz(joint_to_link.T @ matrices(quats) @ joint_to_link)
-        return np.roll(own, -1, axis=1)
-
-    match joint.type:
-        case obs.JointType.FLOATING:
-            return np.column_stack([values[:, :3] @ joint_to_link, turned(values[:, 3:])])
-        case obs.JointType.SPHERICAL:
-            return turned(values)
-        case obs.JointType.PLANAR:
-            slides, turns = builder.joint_dof_dim[index]
-            first = builder.joint_qd_start[index]
-            axes = [statements.vec3(axis) for axis in builder.joint_axis[first : first + slides]]
-            slid = values[:, :3] @ joint_to_link @ np.array(axes).T
-            return np.column_stack([slid, values[:, 3:][:, :turns]])
-    return values
+    return readers.Kinematics(robot.model.joint_q.numpy().astype(np.float64), place, convert)
 
 
 def _dynamics(
     robot: _Robot, joints: Sequence[obs.JointObservation], configurations: obs.Configurations
 ) -> obs.Dynamics | None:
-    """Compute the equations of motion of the joints; the root's are left out.
+    """Compute the equations of motion of the joints, without the root's, and without armature.
 
-    Newton adds armature to the mass matrix; it is left out.
-
-    Returns:
-        None if there are no velocities, a joint has several degrees of freedom, or
-        there is not exactly one articulation.
+    None if there are no velocities, a joint has several degrees of freedom, or there is not exactly
+    one articulation.
     """
     import warp
 
@@ -513,7 +441,6 @@ def _dynamics(
 
 
 def _simulation(robot: _Robot, joints: Sequence[obs.JointObservation]) -> SimulationObservation:
-    """Return drives, armature, springs at limits and positions of joints."""
     builder = robot.builder
     moved = [joint.name for joint in joints if obs.COORDINATES[joint.type] == 1]
     rate = {name: builder.joint_qd_start[robot.joints[name]] for name in moved}

@@ -73,11 +73,9 @@ class PhysxEngine(Struct, frozen=True):
     side: protocol.Side = protocol.Side.USD
 
     def availability(self) -> protocol.Availability:
-        """Return the version that is installed, if any."""
         return protocol.optional_engine("ovphysx", "ovphysx", "physx")
 
     def observe(self, request: protocol.Request) -> obs.Observation:
-        """Load the stage into PhysX and report the articulation."""
         names = OpenusdEngine().observe(protocol.Request(request.path, _AT_REST))
         with stages.captured_diagnostics():
             reading = stages.open_reading(request.path)
@@ -127,9 +125,8 @@ class PhysxEngine(Struct, frozen=True):
         }
         if not rows:
             reason = "PhysX finds no body"
-            if reading.bodies:
-                raise stages.refusal(reason, families, _FAMILIES)
-            raise protocol.UnsupportedError(reason)
+            refusal = stages.refusal(reason, families, _FAMILIES)
+            raise refusal if reading.bodies else protocol.UnsupportedError(reason)
         name_of = {path: name for name, path in paths.items()}
         dofs = [name_of.get(path, path) for path in answer["dofs"].tolist()]
         row_of = {name_of.get(path): row for row, path in enumerate(answer["joints"].tolist())}
@@ -318,7 +315,6 @@ def _joint(
 
 
 def _limit(value: float) -> float:
-    """Return a limit; infinity where PhysX has none."""
     value = float(value)
     return math.copysign(math.inf, value) if abs(value) >= _UNLIMITED else value
 
@@ -343,7 +339,6 @@ def _simulation(
     movable: Iterable[obs.JointObservation],
     row_of: Mapping[str | None, int],
 ) -> SimulationObservation:
-    """Return drives, armature and initial positions, as PhysX reports them."""
     drives, armatures, positions = [], [], []
     for joint in movable:
         row = row_of.get(joint.name)

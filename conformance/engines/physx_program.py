@@ -104,7 +104,6 @@ class Scene:
     """A stage in PhysX."""
 
     def __init__(self, path: str) -> None:
-        """Load a root layer."""
         self._stage = ovstage.Stage("robot")
         ovstage.population.open_usd(
             self._stage, path, ordinal=1, domains=ovstage.PopulationDomain.ALL
@@ -212,7 +211,6 @@ class Scene:
 
 
 def _observe(request: dict[str, Any]) -> dict[str, np.ndarray]:
-    """Return all arrays of an answer, by name."""
     scene = Scene(request["usd"])
     bodies = scene.read_bodies(*_LINK_ATTRIBUTES.values())
     links = sorted(bodies[0])

@@ -9,24 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import structs
 
 from urdf_usd.conformance.engines import prepared_urdf as prepared
+from urdf_usd.conformance.engines import readers
 from urdf_usd.conformance.engines.process import captured
 from urdf_usd.conformance.engines.protocol import UnsupportedError
-from urdf_usd.conformance.engines.readers import (
-    Kinematics,
-    MjcfBody,
-    MjcfModel,
-    MjcfReader,
-    UrdfModel,
-    UrdfReader,
-    named,
-    one_axis,
-)
 from urdf_usd.conformance.engines.statements import Array, Placed, mass_properties
 from urdf_usd.conformance.observation import robot as obs
 
@@ -52,25 +44,13 @@ _SEVERAL_AXES = {
 _WORLD = "world"
 
 
-def read_urdf() -> UrdfReader:
-    """Make the engine of Pinocchio's parser of URDF."""
-    states = frozenset({obs.Quantity.EFFORT, obs.Quantity.VELOCITY})
-    return UrdfReader("Pinocchio", "pinocchio", "pin", _STEPS, _read_urdf, states)
-
-
-def read_mjcf() -> MjcfReader:
-    """Make the engine of Pinocchio's parser of MJCF."""
-    return MjcfReader("Pinocchio", "pinocchio", "pin", _read_mjcf)
-
-
 def _joint(
     model: pinocchio.Model, joint: pinocchio.JointModel, initial: Array
 ) -> obs.JointObservation:
-    """State a joint without names; its limits count from the initial pose."""
     if kind := _SEVERAL_AXES.get(joint.shortname()):
         return obs.JointObservation("", kind, "", "")
     place, rate = joint.idx_q, joint.idx_v
-    stated = one_axis(
+    stated = readers.one_axis(
         joint.shortname().startswith("JointModelP"),
         model.lowerPositionLimit[place] - initial[place],
         model.upperPositionLimit[place] - initial[place],
@@ -91,7 +71,9 @@ def _mass(model: pinocchio.Model, frame: pinocchio.Frame, joint: int) -> obs.Mas
     return mass_properties(inertia.mass, inertia.lever, inertia.inertia) if inertia.mass else None
 
 
-def _kinematics(model: pinocchio.Model, frames: Sequence[int], initial: Array) -> Kinematics:
+def _kinematics(
+    model: pinocchio.Model, frames: Sequence[int], initial: Array
+) -> readers.Kinematics:
     import pinocchio
 
     data = model.createData()
@@ -104,7 +86,7 @@ def _kinematics(model: pinocchio.Model, frames: Sequence[int], initial: Array) -
             np.array([pose.rotation for pose in poses]),
         )
 
-    return Kinematics(initial, place, _converted)
+    return readers.Kinematics(initial, place, _converted)
 
 
 def _converted(joint: obs.JointObservation, values: Array) -> Array:
@@ -121,7 +103,7 @@ def _converted(joint: obs.JointObservation, values: Array) -> Array:
     return values
 
 
-def _read_urdf(urdf: prepared.UrdfCopy) -> UrdfModel:
+def _read_urdf(urdf: prepared.UrdfCopy) -> readers.UrdfModel:
     # Imported here because it need not be installed.
     import pinocchio
 
@@ -146,13 +128,15 @@ def _read_urdf(urdf: prepared.UrdfCopy) -> UrdfModel:
         if frame.type == kinds.JOINT:
             joint = model.joints[frame.parentJoint]
             starts[frame.name], stated = joint.idx_q, _joint(model, joint, initial)
-        if frame.name in urdf.limits_unknown:
-            stated = structs.replace(stated, lower=None, upper=None)
-        if frame.name in urdf.effort_unknown:
-            stated = structs.replace(stated, effort=None)
-        if frame.name in urdf.velocity_unknown:
-            stated = structs.replace(stated, velocity=None)
-        joints.append(named(stated, frame.name, frames[frame.parentFrame].name, child_of[index]))
+        for names, unknown in (
+            (urdf.limits_unknown, {"lower": None, "upper": None}),
+            (urdf.effort_unknown, {"effort": None}),
+            (urdf.velocity_unknown, {"velocity": None}),
+        ):
+            stated = structs.replace(stated, **unknown) if frame.name in names else stated
+        joints.append(
+            readers.named(stated, frame.name, frames[frame.parentFrame].name, child_of[index])
+        )
 
     def is_head(link: str) -> bool:
         above = frames[frames[frame_of[link]].parentFrame]
@@ -174,10 +158,10 @@ def _read_urdf(urdf: prepared.UrdfCopy) -> UrdfModel:
             obs.LinkObservation(name, mass if name == head else None, body=head) for name in members
         )
     kinematics = _kinematics(model, [frame_of[link.name] for link in links], initial)
-    return UrdfModel(model.name, roots[0], links, joints, starts, kinematics)
+    return readers.UrdfModel(model.name, roots[0], links, joints, starts, kinematics)
 
 
-def _read_mjcf(path: str) -> MjcfModel:
+def _read_mjcf(path: str) -> readers.MjcfModel:
     import pinocchio
 
     with captured():
@@ -200,10 +184,16 @@ def _read_mjcf(path: str) -> MjcfModel:
         is_head = heads.setdefault(joint, index) == index
         moves = model.frames[frame.parentFrame].type == kinds.JOINT
         bodies.append(
-            MjcfBody(
+            readers.MjcfBody(
                 joints(model.joints[joint]) if moves else [],
                 _mass(model, frame, joint) if is_head else None,
                 heads[joint],
             )
         )
-    return MjcfModel(bodies, _kinematics(model, [i for i, _ in frames], initial))
+    return readers.MjcfModel(bodies, _kinematics(model, [i for i, _ in frames], initial))
+
+
+_LIBRARY = ("Pinocchio", "pinocchio", "pin")
+_STATES = frozenset({obs.Quantity.EFFORT, obs.Quantity.VELOCITY})
+read_urdf = partial(readers.UrdfReader, *_LIBRARY, _STEPS, _read_urdf, _STATES)
+read_mjcf = partial(readers.MjcfReader, *_LIBRARY, _read_mjcf)

@@ -67,7 +67,6 @@ class UrdfCopy(Struct, eq=False):
 
     @property
     def joint_of_child(self) -> dict[str, str]:
-        """Name of each joint, by its child link in the copy."""
         return {
             child.get("link", ""): _name(joint)
             for joint in self.robot.iterfind("joint")
@@ -75,7 +74,6 @@ class UrdfCopy(Struct, eq=False):
         }
 
     def original(self, link: str) -> str:
-        """Return the name in the file of a link of the copy."""
         return self.renamed.get(link, link)
 
     def known(self, links: Iterable[str], mass: MassProperties | None) -> MassProperties | None:
@@ -95,7 +93,6 @@ Step: TypeAlias = Callable[[UrdfCopy], None]
 
 
 def prepare(path: str, steps: Sequence[Step]) -> UrdfCopy:
-    """Read a URDF and apply ``steps`` to a copy of it."""
     parser = etree.XMLParser(
         recover=True,
         resolve_entities=False,
@@ -216,7 +213,6 @@ def complete_inertials(copy: UrdfCopy) -> None:
 
 
 def name_robot(copy: UrdfCopy) -> None:
-    """Name a robot that has no name."""
     if copy.robot.get("name") is None:
         copy.robot.set("name", "unnamed")
         copy.robot_unnamed = True
@@ -224,14 +220,12 @@ def name_robot(copy: UrdfCopy) -> None:
 
 
 def add_missing_limits(copy: UrdfCopy) -> None:
-    """Add an empty ``<limit>`` to revolute and prismatic joints without one."""
     copy.limits_unknown |= _limited(copy)
     note = "A missing <limit> was added, and the limits are not stated: {}."
     copy.note(note, copy.limits_unknown)
 
 
 def complete_limits(copy: UrdfCopy) -> None:
-    """Add missing effort and velocity to limits, and missing limits to joints."""
     copy.limits_unknown |= _limited(copy)
     lacking = {"effort": copy.effort_unknown, "velocity": copy.velocity_unknown}
     for attribute, names in lacking.items():
@@ -253,7 +247,6 @@ def _limited(copy: UrdfCopy) -> set[str]:
 
 
 def leave_out_reversed_bounds(copy: UrdfCopy) -> None:
-    """Leave out bounds if the lower one is above the upper one."""
     names = set[str]()
     for limit in _found(copy, "joint/limit[@lower and @upper]"):
         # Engines report what is not a number.
@@ -267,9 +260,7 @@ def leave_out_reversed_bounds(copy: UrdfCopy) -> None:
 def rename_link(reserved: str, *, inner_only: bool = False) -> Step:
     """Make a step that renames a link which the engine would treat as its world.
 
-    Args:
-        reserved: The name.
-        inner_only: Whether a root of that name is left, as the engine's world is its link.
+    With ``inner_only``, a root of that name is left, as the engine's world is its link.
     """
 
     def rename(copy: UrdfCopy) -> None:
@@ -306,16 +297,9 @@ def prepare_shapes(
 ) -> tuple[UrdfCopy, list[ShapeObservation]]:
     """Copy links and shapes; also return the shapes that are left out, as not stated.
 
-    Every joint is fixed and no link has mass, so that an engine can only reject shapes.
-
-    Args:
-        request: The URDF, and the folders of packages.
-        loads: Whether the engine loads a mesh file in a role; other meshes are left out, and
-            these have absolute paths.
-        steps: Further changes that the engine needs.
-
-    Raises:
-        UnsupportedError: The text is not XML, or not a robot.
+    Every joint is fixed and no link has mass, so that an engine can only reject shapes. ``loads``
+    tells whether the engine loads a mesh file in a role: these have absolute paths then, and other
+    meshes are left out. ``steps`` are further changes that the engine needs.
     """
     unread: list[ShapeObservation] = []
 

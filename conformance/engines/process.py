@@ -73,7 +73,6 @@ class Simulator:
         return {"error": f"crashed with exit status {code}", "status": code, "messages": []}
 
     def stop(self) -> int | None:
-        """End the process; return its exit status."""
         if self._process is None:
             return None
         process, self._process = self._process, None
@@ -138,7 +137,6 @@ def captured() -> Iterator[Callable[[], str]]:
 
 
 def _flush() -> None:
-    """Empty the buffers of Python and of the C library."""
     for stream in (sys.stdout, sys.stderr):
         # A stream may be absent (pythonw) or closed.
         if stream is not None and not stream.closed:

@@ -47,16 +47,12 @@ _OWN: dict[str, tuple[str, str | None]] = {
 
 
 class Side(StrEnum):
-    """The kind of file that an engine reads."""
-
     URDF = "urdf"
     MJCF = "mjcf"
     USD = "usd"
 
 
 class Available(Struct, frozen=True):
-    """The engine is installed."""
-
     version: str
 
 
@@ -82,8 +78,6 @@ def optional_engine(module: str, distribution: str, extra: str) -> Availability:
 
 
 class Request(Struct, frozen=True):
-    """The input of an engine."""
-
     path: str  # file to read: a URDF or MJCF, or the root layer of a USD
     configurations: Configurations  # at which to state frames and motion
     # folders of ROS packages, by name
@@ -99,8 +93,6 @@ class InvalidFileError(UnsupportedError):
 
 
 class Observed(Struct, frozen=True, eq=False):
-    """The engine read the file."""
-
     observation: Observation
 
 
@@ -123,8 +115,6 @@ Outcome: TypeAlias = Observed | Unsupported | Crashed
 
 
 class Engine(Protocol):
-    """One engine's reading of one kind of file."""
-
     @property
     def name(self) -> str:
         """Stable lower-case name."""
@@ -167,12 +157,10 @@ def present() -> tuple[str, ...]:
 
 
 def engines() -> tuple[Engine, ...]:
-    """Make every engine, sorted by name."""
     return tuple(engine(name) for name in names())
 
 
 def engine(name: str) -> Engine:
-    """Make one engine."""
     module, _, attribute = target(name).partition(":")
     return cast("Callable[[], Engine]", getattr(import_module(module), attribute))()
 

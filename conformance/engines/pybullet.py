@@ -24,23 +24,8 @@ from lxml import etree
 from msgspec import Struct, structs
 
 from urdf_usd.conformance.engines import prepared_urdf as prepared
-from urdf_usd.conformance.engines import protocol
+from urdf_usd.conformance.engines import protocol, statements
 from urdf_usd.conformance.engines.process import captured
-from urdf_usd.conformance.engines.statements import (
-    OF_ANY_URDF,
-    Array,
-    Placed,
-    along_link,
-    build_frames,
-    mass_properties,
-    matrices,
-    matrices_of_xyzw,
-    moving_joints,
-    quats_wxyz,
-    settable_positions,
-    vec3,
-    with_frames,
-)
 from urdf_usd.conformance.engines.surfaces import hull_surface, primitive_surface
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation
@@ -81,20 +66,16 @@ _SHORT_FACE = re.compile(rb"[\n\r][ \t]*+f(?:[ \t]++[^\s]++){0,2}[ \t]*+[\n\r]")
 
 
 class PybulletEngine(Struct, frozen=True):
-    """Reads a URDF with Bullet's importer."""
-
     name: str = "pybullet"
     side: protocol.Side = protocol.Side.URDF
 
     def availability(self) -> protocol.Availability:
-        """Return the installed version."""
         if find_spec("pybullet") is None:
             return protocol.Unavailable("PyBullet is not installed", _INSTALL)
         found = distribution_of("pybullet")
         return protocol.Available(found[1] if found else "of unknown version")
 
     def observe(self, request: protocol.Request) -> obs.Observation:
-        """Read the file and state its quantities."""
         urdf = prepared.prepare(request.path, _STEPS)
         chosen, pose_notes = request.configurations, list[str]()
 
@@ -112,19 +93,19 @@ class PybulletEngine(Struct, frozen=True):
             masses = {}
             for number, link in enumerate(body.links):
                 mass, _, moments, center = body.masses[number][:4]
-                tensor = along_link(moments, body.axes[number])
-                masses[link] = urdf.known([link], mass_properties(mass, center, tensor))
+                tensor = statements.along_link(moments, body.axes[number])
+                masses[link] = urdf.known([link], statements.mass_properties(mass, center, tensor))
             reading = obs.Observation(
                 engine=self.name,
                 robot=body.robot,
                 root=body.links[0],
                 joints=joints,
-                joint_order=moving_joints(joints),
-                states=OF_ANY_URDF | {obs.Quantity.EFFORT, obs.Quantity.VELOCITY},
+                joint_order=statements.moving_joints(joints),
+                states=statements.OF_ANY_URDF | {obs.Quantity.EFFORT, obs.Quantity.VELOCITY},
                 links=tuple(obs.LinkObservation(link, mass) for link, mass in masses.items()),
                 defaulted=tuple(sorted(urdf.without_inertial & {n for n in masses if masses[n]})),
             )
-            reading = with_frames(reading, "PyBullet", urdf, request, frames, _IMMOVABLE)
+            reading = statements.with_frames(reading, "PyBullet", urdf, request, frames, _IMMOVABLE)
         states, shapes = reading.states, _shapes(request)
         if reading.frames is None:
             states -= {obs.Quantity.FRAMES}
@@ -146,7 +127,7 @@ class Body(Struct, frozen=True, eq=False):
     links: tuple[str, ...]
     joints: tuple[tuple[Any, ...], ...]  # rows of ``getJointInfo``
     masses: tuple[tuple[Any, ...], ...]  # rows of ``getDynamicsInfo``, of all links
-    axes: Array  # (L, 3, 3) rotation of each link from its inertial frame to its own
+    axes: statements.Array  # (L, 3, 3) rotation of each link from its inertial frame to its own
 
 
 @contextlib.contextmanager
@@ -182,7 +163,7 @@ def loaded(urdf: prepared.UrdfCopy) -> Iterator[Body]:
                 for n in (_BASE, *numbers)
             )
             links = (root.decode(), *(row[12].decode() for row in joints))
-            axes = matrices_of_xyzw([row[4] for row in masses])
+            axes = statements.matrices_of_xyzw([row[4] for row in masses])
             yield Body(client, index, robot.decode(), links, joints, masses, axes)
         finally:
             pybullet.removeBody(index, physicsClientId=client)
@@ -211,7 +192,7 @@ def _joint(body: Body, number: int, limits_unknown: set[str]) -> obs.JointObserv
         damping=damping,
         friction=friction,
         # It is reported in the inertial frame, in the length that the file gives.
-        axis=vec3(axis / length) if 0.0 < length < math.inf else None,
+        axis=statements.vec3(axis / length) if 0.0 < length < math.inf else None,
         note="The file has no <limit>.",
     )
     if name in limits_unknown:
@@ -249,8 +230,8 @@ def _frames(
     numbers = [body.links.index(link) for link in links]
     at, offsets = {"physicsClientId": body.client}, [body.masses[number][3] for number in numbers]
     # (K, d) positions of the joints that PyBullet can set, by index.
-    positions = settable_positions(joints, configurations)
-    targets: dict[int, Array] = {}
+    positions = statements.settable_positions(joints, configurations)
+    targets: dict[int, statements.Array] = {}
     for index, joint in enumerate(joints):
         if joint.type in _IMMOVABLE or joint.name not in positions:
             continue
@@ -258,10 +239,12 @@ def _frames(
         if joint.type is obs.JointType.SPHERICAL:
             # PyBullet rotates the link about the axes of its inertial frame.
             to_link = body.axes[index + 1]
-            turned = quats_wxyz(to_link.T @ matrices(targets[index]) @ to_link)
+            turned = statements.quats_wxyz(
+                to_link.T @ statements.matrices(targets[index]) @ to_link
+            )
             targets[index] = np.roll(turned, -1, axis=1)
 
-    def place(row: int) -> Placed:
+    def place(row: int) -> statements.Placed:
         if targets:
             # PyBullet crashes on tuples here.
             values = [of_joint[row].tolist() for of_joint in targets.values()]
@@ -274,11 +257,11 @@ def _frames(
         quats_xyzw = np.array([pose[1] for pose in poses])
         if not np.isfinite(quats_xyzw).all():
             raise pybullet.error("an orientation is not finite, as below a zero axis")
-        turns = matrices_of_xyzw(quats_xyzw) @ body.axes[numbers].swapaxes(-1, -2)
+        turns = statements.matrices_of_xyzw(quats_xyzw) @ body.axes[numbers].swapaxes(-1, -2)
         centers = np.array([pose[0] for pose in poses])
         return centers - np.einsum("lij,lj->li", turns, offsets), turns
 
-    return build_frames(links, configurations, place)
+    return statements.build_frames(links, configurations, place)
 
 
 def _shapes(request: protocol.Request) -> tuple[ShapeObservation, ...] | None:
@@ -356,7 +339,7 @@ def _separate_meshes(separated: dict[str, str], copy: prepared.UrdfCopy) -> None
 
 def _hulls(body: Body, index: int, link: str) -> Iterator[ShapeObservation]:
     """State the convex hulls, of points rounded to 1/10216 of their extent, of a collision mesh."""
-    hulls: list[Array] = []
+    hulls: list[statements.Array] = []
     while True:
         count, points = pybullet.getMeshData(
             body.index, index, collisionShapeIndex=len(hulls), physicsClientId=body.client
@@ -366,7 +349,7 @@ def _hulls(body: Body, index: int, link: str) -> Iterator[ShapeObservation]:
         hulls.append(np.array(points, np.float64))
     position = body.joints[index][14]
     # PyBullet states the rotation of the parent in the child.
-    rotation = matrices_of_xyzw(body.joints[index][15]).T
+    rotation = statements.matrices_of_xyzw(body.joints[index][15]).T
     for number, hull in enumerate(hulls):
         yield ShapeObservation(
             link=link,
@@ -374,7 +357,7 @@ def _hulls(body: Body, index: int, link: str) -> Iterator[ShapeObservation]:
             source=f"{link} collision mesh {index} hull {number}",
             name=ShapeKind.MESH.value,
             kind=ShapeKind.MESH,
-            position=vec3(position),
+            position=statements.vec3(position),
             surface=hull_surface(hull @ rotation.T + position),
             pieces=len(hulls),
             hull=True,
@@ -390,7 +373,7 @@ def _primitive(link: str, role: Role, number: int, row: tuple[Any, ...]) -> Shap
         # Lengths come before radii.
         size = row[3][:1] if kind is ShapeKind.SPHERE else row[3][1::-1]
     transform = np.eye(4)
-    transform[:3, :3], transform[:3, 3] = matrices_of_xyzw(row[6]), row[5]
+    transform[:3, :3], transform[:3, 3] = statements.matrices_of_xyzw(row[6]), row[5]
     # Other engines do not state a shape without extent.
     surface = primitive_surface(kind, size, transform) if size and min(size) > 0 else None
     return ShapeObservation(
@@ -400,7 +383,7 @@ def _primitive(link: str, role: Role, number: int, row: tuple[Any, ...]) -> Shap
         name=kind.value,
         kind=kind,
         size=size,
-        position=vec3(row[5]),
+        position=statements.vec3(row[5]),
         surface=surface,
         stated=surface is not None,
     )

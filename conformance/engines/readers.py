@@ -13,38 +13,26 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 from msgspec import Struct, field, structs
 
+from urdf_usd.conformance.engines import protocol, statements
 from urdf_usd.conformance.engines.mjcf import kept_robot
 from urdf_usd.conformance.engines.prepared_urdf import Step, UrdfCopy, prepare
-from urdf_usd.conformance.engines.protocol import (
-    Availability,
-    Request,
-    Side,
-    UnsupportedError,
-    optional_engine,
-)
-from urdf_usd.conformance.engines.statements import (
-    OF_ANY_URDF,
-    Array,
-    Placed,
-    blocked_note,
-    build_frames,
-    moving_joints,
-    positions_in_order,
-    reachable_links,
-    unreachable_joints,
-    with_frames,
-)
 from urdf_usd.conformance.observation import robot as obs
 
 
 class Kinematics(Struct, frozen=True, eq=False):
     """How a library computes poses from coordinates."""
 
-    initial: Array  # all coordinates at the initial pose
-    place: Callable[[Array], Placed]  # poses of all bodies, from all coordinates
+    initial: statements.Array  # all coordinates at the initial pose
+    place: Callable[
+        [statements.Array], statements.Placed
+    ]  # poses of all bodies, from all coordinates
     # (K, n) coordinates of a joint in the form of the library, from those of an observation
-    convert: Callable[[obs.JointObservation, Array], Array] = lambda _, values: values
-    world: Array = field(default_factory=lambda: np.eye(4))  # pose of the body of number -1
+    convert: Callable[[obs.JointObservation, statements.Array], statements.Array] = (
+        lambda _, values: values
+    )
+    world: statements.Array = field(
+        default_factory=lambda: np.eye(4)
+    )  # pose of the body of number -1
 
     def frames(
         self,
@@ -53,28 +41,23 @@ class Kinematics(Struct, frozen=True, eq=False):
         starts: Mapping[str, int],
         chosen: obs.Configurations,
     ) -> obs.Frames:
-        """State the poses of links.
+        """State the poses of links, by the numbers of their bodies, the root first.
 
-        Args:
-            bodies: Numbers of their bodies, by link, the root first.
-            joints: The joints.
-            starts: Numbers of their first coordinates, by name; others are not set.
-            chosen: The configurations.
+        ``starts`` are numbers of the first coordinates of joints; others are not set.
         """
-        positions = positions_in_order(
-            self.initial,
-            (joint for joint in joints if joint.name in starts),
-            chosen,
-            lambda joint, values: (starts[joint.name], self.convert(joint, values)),
-        )
+        stated = {joint.name: joint for joint in joints if joint.name in starts}
+        positions = np.tile(self.initial, (chosen.count, 1))
+        for name, values in statements.settable_positions(stated.values(), chosen).items():
+            own = self.convert(stated[name], values)
+            positions[:, starts[name] : starts[name] + own.shape[1]] = own
         rows = list(bodies.values())
 
-        def place(row: int) -> Placed:
+        def place(row: int) -> statements.Placed:
             origins, turns = self.place(positions[row])
             origins = np.concatenate([origins, self.world[np.newaxis, :3, 3]])
             return origins[rows], np.concatenate([turns, self.world[np.newaxis, :3, :3]])[rows]
 
-        return build_frames(tuple(bodies), chosen, place)
+        return statements.build_frames(tuple(bodies), chosen, place)
 
 
 def one_axis(slides: bool, lower: float, upper: float, **values: float) -> obs.JointObservation:
@@ -88,13 +71,10 @@ def one_axis(slides: bool, lower: float, upper: float, **values: float) -> obs.J
 
 
 def named(joint: obs.JointObservation, name: str, parent: str, child: str) -> obs.JointObservation:
-    """Name a joint and its links."""
     return structs.replace(joint, name=name, parent=parent, child=child)
 
 
 class UrdfModel(Struct, frozen=True, eq=False):
-    """What a library reads of a URDF."""
-
     robot: str
     root: str
     links: Sequence[obs.LinkObservation]  # in the order of the bodies of ``kinematics``
@@ -105,29 +85,27 @@ class UrdfModel(Struct, frozen=True, eq=False):
     is_ordered: bool = False  # whether joints are in the library's own order
 
 
-class UrdfReader(Struct, frozen=True):
-    """A library with a parser of URDF."""
-
+class _Library(Struct, frozen=True):
     title: str  # as its makers write it
     module: str
     distribution: str
+
+    def availability(self) -> protocol.Availability:
+        return protocol.optional_engine(self.module, self.distribution, self.title.lower())
+
+
+class UrdfReader(_Library, frozen=True):
     steps: Sequence[Step]
     read: Callable[[UrdfCopy], UrdfModel]
     states: frozenset[obs.Quantity]  # besides those of every engine
     precision: float = obs.DOUBLE_PRECISION
-    side: Side = Side.URDF
+    side: protocol.Side = protocol.Side.URDF
 
     @property
     def name(self) -> str:
-        """Name under which it is registered."""
         return self.title.lower()
 
-    def availability(self) -> Availability:
-        """Return the installed version, if any."""
-        return optional_engine(self.module, self.distribution, self.name)
-
-    def observe(self, request: Request) -> obs.Observation:
-        """Read the file and state its quantities."""
+    def observe(self, request: protocol.Request) -> obs.Observation:
         urdf = prepare(request.path, self.steps)
         model = self.read(urdf)
         bodies = {link.name: number for number, link in enumerate(model.links)}
@@ -135,10 +113,10 @@ class UrdfReader(Struct, frozen=True):
             engine=self.name,
             robot=model.robot,
             root=model.root,
-            states=OF_ANY_URDF | self.states,
+            states=statements.OF_ANY_URDF | self.states,
             links=tuple(model.links),
             joints=tuple(model.joints),
-            joint_order=moving_joints(model.joints) if model.is_ordered else (),
+            joint_order=statements.moving_joints(model.joints) if model.is_ordered else (),
             notes=tuple(model.notes),
             precision=self.precision,
         )
@@ -148,7 +126,7 @@ class UrdfReader(Struct, frozen=True):
             chosen = request.configurations
             return model.kinematics.frames(framed, model.joints, model.starts, chosen)
 
-        return with_frames(reading, self.title, urdf, request, frames)
+        return statements.with_frames(reading, self.title, urdf, request, frames)
 
 
 class MjcfBody(Struct, frozen=True):
@@ -161,38 +139,24 @@ class MjcfBody(Struct, frozen=True):
 
 
 class MjcfModel(Struct, frozen=True, eq=False):
-    """What a library reads of an MJCF."""
-
     bodies: Sequence[MjcfBody]  # in the order of the file, without the world
     # It converts no coordinates of joints with one axis, which count from the initial pose.
     kinematics: Kinematics
     notes: Iterable[str] = ()
 
 
-class MjcfReader(Struct, frozen=True):
-    """A library with a parser of MJCF."""
-
-    title: str  # as its makers write it
-    module: str
-    distribution: str
+class MjcfReader(_Library, frozen=True):
     read: Callable[[str], MjcfModel]
-    states: frozenset[obs.Quantity] = frozenset(
-        {obs.Quantity.EFFORT}
-    )  # besides those of every engine
+    # Besides those of every engine.
+    states: frozenset[obs.Quantity] = frozenset({obs.Quantity.EFFORT})
     precision: float = obs.DOUBLE_PRECISION
-    side: Side = Side.MJCF
+    side: protocol.Side = protocol.Side.MJCF
 
     @property
     def name(self) -> str:
-        """Name under which it is registered."""
         return f"{self.title.lower()}-mjcf"
 
-    def availability(self) -> Availability:
-        """Return the installed version, if any."""
-        return optional_engine(self.module, self.distribution, self.title.lower())
-
-    def observe(self, request: Request) -> obs.Observation:
-        """Read the file and state its quantities."""
+    def observe(self, request: protocol.Request) -> obs.Observation:
         robot, chosen = kept_robot(request.path), request.configurations
         own, count = robot.structure, robot.model.nbody - 1
         link_of = {body: link for link, body in robot.bodies.items()}
@@ -200,16 +164,14 @@ class MjcfReader(Struct, frozen=True):
             model = self.read(request.path)
         except (RuntimeError, ValueError, IndexError) as error:
             text = " ".join(str(error).split())
-            raise UnsupportedError(f"{self.title}: {text}") from error
+            raise protocol.UnsupportedError(f"{self.title}: {text}") from error
         if len(model.bodies) != count:
-            raise UnsupportedError(f"{self.title} reads {len(model.bodies)} of {count} bodies")
+            raise protocol.UnsupportedError(
+                f"{self.title} reads {len(model.bodies)} of {count} bodies"
+            )
         joints = {joint.name: joint for joint in own.joints}
         starts: dict[str, int] = {}
         links = {link.name: obs.LinkObservation(link.name) for link in own.links}
-
-        def slides_first(joint: obs.JointObservation) -> bool:
-            return joint.type is not obs.JointType.PRISMATIC
-
         for index, body in enumerate(model.bodies, start=1):
             link = link_of[index]
             head = link if body.head is None else link_of[body.head + 1]
@@ -220,18 +182,19 @@ class MjcfReader(Struct, frozen=True):
             found = body.joints if known else ()
             if len(known) != len(found):
                 reads = f"{len(found)} of {len(known)} joints of body {link}"
-                raise UnsupportedError(f"{self.title} reads {reads}")
+                raise protocol.UnsupportedError(f"{self.title} reads {reads}")
             # Newton has slides before hinges.
-            known.sort(key=slides_first)
-            pairs = zip(known, sorted(found, key=lambda one: slides_first(one[1])), strict=True)
-            for joint, (start, stated) in pairs:
+            slides = obs.JointType.PRISMATIC
+            known.sort(key=lambda joint: joint.type is not slides)
+            found = sorted(found, key=lambda one: one[1].type is not slides)
+            for joint, (start, stated) in zip(known, found, strict=True):
                 joints[joint.name] = named(stated, joint.name, joint.parent, joint.child)
                 starts[joint.name] = start
         read = tuple(joints.values())
-        blocked = unreachable_joints(read, chosen, frozenset({obs.JointType.FLOATING}))
-        reached = reachable_links(own.root, read, blocked)
+        blocked = statements.unreachable_joints(read, chosen, frozenset({obs.JointType.FLOATING}))
+        reached = statements.reachable_links(own.root, read, blocked)
 
-        def convert(joint: obs.JointObservation, values: Array) -> Array:
+        def convert(joint: obs.JointObservation, values: statements.Array) -> statements.Array:
             if obs.COORDINATES[joint.type] > 1:
                 return model.kinematics.convert(joint, values)
             return values + float(model.kinematics.initial[starts[joint.name]])
@@ -240,7 +203,7 @@ class MjcfReader(Struct, frozen=True):
             engine=self.name,
             robot=own.robot,
             root=own.root,
-            states=OF_ANY_URDF | self.states,
+            states=statements.OF_ANY_URDF | self.states,
             links=tuple(links.values()),
             joints=read,
             frames=structs.replace(model.kinematics, convert=convert).frames(
@@ -249,6 +212,6 @@ class MjcfReader(Struct, frozen=True):
                 starts,
                 chosen,
             ),
-            notes=(*model.notes, *blocked_note(self.title, blocked)),
+            notes=(*model.notes, *statements.blocked_note(self.title, blocked)),
             precision=self.precision,
         )

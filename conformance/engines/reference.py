@@ -20,21 +20,11 @@ from lxml import etree
 from msgspec import structs
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.engines import protocol
+from urdf_usd.conformance.engines import protocol, surfaces
 from urdf_usd.conformance.engines.mesh_materials import FileMaterial, ImageFile, image_digest, light
 from urdf_usd.conformance.engines.meshes import LoadedMesh, UnreadMeshError, load_mesh
 from urdf_usd.conformance.engines.mujoco_models import with_motion
 from urdf_usd.conformance.engines.statements import Array, moving_joints, read_only
-from urdf_usd.conformance.engines.surfaces import (
-    Indices,
-    hull_volume,
-    measured_mapping,
-    measured_mesh,
-    measured_shading,
-    mesh_surface,
-    primitive_surface,
-    surface_center,
-)
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.shapes import (
     Appearance,
@@ -47,18 +37,7 @@ from urdf_usd.conformance.observation.shapes import (
     merge_appearances,
 )
 from urdf_usd.converter.diagnostics import Diagnostic, SourceError
-from urdf_usd.converter.robot import model
-from urdf_usd.converter.robot.dynamics import (
-    degrees_of_freedom,
-    equations_of_motion,
-    link_transforms,
-)
-from urdf_usd.converter.robot.spatial import (
-    inertia_tensor,
-    inertia_values,
-    rotation_from_quat_wxyz,
-    transform_from_pose,
-)
+from urdf_usd.converter.robot import dynamics, model, spatial
 from urdf_usd.converter.robot.topology import Tree, build_tree
 from urdf_usd.converter.urdf.parse import Parsed, parse
 from urdf_usd.converter.urdf.xml import XML_REPAIRS
@@ -87,21 +66,17 @@ _SHARED_REPAIR = (
 
 def state_shapes(robot: model.Robot) -> tuple[ShapeObservation, ...]:
     """State the shapes of all links; a collider whose file has several groups is as many pieces."""
-    return tuple(
-        piece
-        for link, role, source, shape in _shapes(robot)
-        for piece in _observations(link, role, source, shape)
-    )
+    return tuple(piece for found in _shapes(robot) for piece in _observations(*found))
 
 
 def draw_shapes(robot: model.Robot) -> tuple[Drawing, ...]:
     """Return the shapes of a robot for drawing, without those that cannot be read."""
     drawings = []
     for link, role, source, shape in _shapes(robot):
-        geometry, matrix = shape.geometry, transform_from_pose(shape.origin)
+        geometry, matrix = shape.geometry, spatial.transform_from_pose(shape.origin)
         kind, size = _primitive(geometry)
         points: Array = np.zeros((0, 3))
-        triangles: Indices = np.zeros((0, 3), np.int64)
+        triangles: surfaces.Indices = np.zeros((0, 3), np.int64)
         if isinstance(geometry, model.MeshFile):
             mesh = mesh_of(geometry)
             if not isinstance(mesh, LoadedMesh):
@@ -113,15 +88,11 @@ def draw_shapes(robot: model.Robot) -> tuple[Drawing, ...]:
 
 
 def _shapes(robot: model.Robot) -> Iterator[tuple[str, Role, str, model.Shape]]:
-    """Yield link, role, source and shape."""
     for link in robot.links:
-        shapes_of: dict[Role, tuple[model.Shape, ...]] = {
-            Role.VISUAL: link.visuals,
-            Role.COLLISION: link.collisions,
-        }
-        for role, shapes in shapes_of.items():
-            for index, shape in enumerate(shapes):
-                yield link.name, role, f"{link.name} {role} {index}", shape
+        for index, visual in enumerate(link.visuals):
+            yield link.name, Role.VISUAL, f"{link.name} {Role.VISUAL} {index}", visual
+        for index, collision in enumerate(link.collisions):
+            yield link.name, Role.COLLISION, f"{link.name} {Role.COLLISION} {index}", collision
 
 
 def _observations(
@@ -139,7 +110,7 @@ def _observations(
         position=shape.origin.position,
     )
     if not isinstance(geometry, model.MeshFile):
-        surface = primitive_surface(kind, size, transform_from_pose(shape.origin))
+        surface = surfaces.primitive_surface(kind, size, spatial.transform_from_pose(shape.origin))
         problem = None if all(value > 0 for value in size) else "its size is not positive"
         stated = structs.replace(stated, surface=surface, problem=problem)
         if isinstance(shape, model.Visual) and surface:
@@ -174,7 +145,7 @@ def _observations(
     if not mesh.groups:
         yield structs.replace(stated, hull_volume=_hull_volume(mesh) * factor)
     for number, group in enumerate(mesh.groups):
-        if surface := mesh_surface(group.points, group.triangles, placed):
+        if surface := surfaces.mesh_surface(group.points, group.triangles, placed):
             yield structs.replace(
                 stated,
                 source=f"{source} group {number}",
@@ -211,19 +182,19 @@ def mesh_of(geometry: model.MeshFile) -> LoadedMesh | UnreadMeshError | None:
 
 def placement(shape: model.Shape, geometry: model.MeshFile) -> Array:
     """Return the (4, 4) transform from a mesh file's frame to the link's [m]."""
-    return transform_from_pose(shape.origin) @ np.diag([*geometry.scale, 1.0])
+    return spatial.transform_from_pose(shape.origin) @ np.diag([*geometry.scale, 1.0])
 
 
 @lru_cache(maxsize=_KEPT)
 def _measured(mesh: LoadedMesh, transform: tuple[float, ...]) -> tuple[Surface, Array] | None:
     """Measure a placed mesh; cached, as most are both visual and collider."""
-    return measured_mesh(mesh.points, mesh.triangles, np.array(transform).reshape(4, 4))
+    return surfaces.measured_mesh(mesh.points, mesh.triangles, np.array(transform).reshape(4, 4))
 
 
 @lru_cache(maxsize=_KEPT)
 def _hull_volume(content: LoadedMesh) -> float:
     """Measure the convex hull of a mesh in its own unit; cached for further links."""
-    return hull_volume(content.points, content.triangles)
+    return surfaces.hull_volume(content.points, content.triangles)
 
 
 def _shading(mesh: LoadedMesh, placed: Array) -> Shading | None:
@@ -238,7 +209,7 @@ def _shading(mesh: LoadedMesh, placed: Array) -> Shading | None:
             a, b, c = (mesh.points[corner] for corner in mesh.triangles.T)
             faces = np.cross(b - a, c - a)[:, np.newaxis]
             normals = np.where(missing[..., np.newaxis], faces, normals)
-    return measured_shading(mesh.points, mesh.triangles, normals, placed)
+    return surfaces.measured_shading(mesh.points, mesh.triangles, normals, placed)
 
 
 def _appearances(
@@ -260,10 +231,10 @@ def _appearances(
         if look.texture is not None and mesh.coordinates is not None:
             coordinates = mesh.coordinates[part]
             if np.isfinite(coordinates).all():
-                mapping = measured_mapping(mesh.points, triangles, coordinates, placed)
+                mapping = surfaces.measured_mapping(mesh.points, triangles, coordinates, placed)
                 look = structs.replace(look, mapping=mapping)
         if not is_whole:
-            center = surface_center(mesh.points, triangles, areas[part], placed)
+            center = surfaces.surface_center(mesh.points, triangles, areas[part], placed)
             look = structs.replace(look, center=center)
         looks.append(look)
     return merge_appearances(looks)
@@ -304,7 +275,6 @@ def _look(material: FileMaterial, area: float) -> Appearance:
 
 
 def _digest(image: ImageFile) -> tuple[str, None] | tuple[None, str]:
-    """Return the digest of an image, or why it cannot be used."""
     content = image.read()
     digest = None if isinstance(content, str) else image_digest(content)
     if digest:
@@ -320,11 +290,9 @@ class ReferenceEngine:
     side = protocol.Side.URDF
 
     def availability(self) -> protocol.Available:
-        """Return the version; it is always available."""
         return protocol.Available(version("urdf-usd-conformance"))
 
     def observe(self, request: protocol.Request) -> obs.Observation:
-        """Read a URDF and state its quantities."""
         try:
             parsed = read_kept(request.path, request.packages)
             reading = observe_robot(parsed.robot, request.configurations, parsed.diagnostics)
@@ -377,11 +345,7 @@ def observe_robot(
     *,
     shapes: bool = True,
 ) -> obs.Observation:
-    """State everything about a parsed robot.
-
-    Raises:
-        SourceError: The robot is not a tree.
-    """
+    """State everything about a parsed robot; one that is not a tree raises SourceError."""
     tree = build_tree(robot)
     # The rules by which malformed XML was repaired, each once.
     rules = dict.fromkeys(diagnostic.rule for diagnostic in diagnostics)
@@ -391,13 +355,15 @@ def observe_robot(
     for link in robot.links:
         mass = None
         if (inertial := link.inertial) is not None:
-            turn = rotation_from_quat_wxyz(inertial.origin.quat_wxyz)
-            tensor = inertia_values(turn @ inertia_tensor(inertial.inertia) @ turn.T)
+            turn = spatial.rotation_from_quat_wxyz(inertial.origin.quat_wxyz)
+            tensor = spatial.inertia_values(
+                turn @ spatial.inertia_tensor(inertial.inertia) @ turn.T
+            )
             mass = obs.MassProperties(inertial.mass, inertial.origin.position, tensor)
         links.append(obs.LinkObservation(link.name, mass))
     names = tuple(link.name for link in links)
     positions = dict(zip(configurations.joints, configurations.positions, strict=True))
-    transforms = link_transforms(robot, positions)
+    transforms = dynamics.link_transforms(robot, positions)
     # Without a moving joint the pose is the same in all configurations.
     shape = configurations.count, 4, 4
     poses = np.stack([np.broadcast_to(transforms[name], shape) for name in names], axis=1)
@@ -422,7 +388,6 @@ def observe_robot(
 
 
 def structure(robot: model.Robot) -> tuple[obs.JointObservation, ...]:
-    """State the joints of a robot, in the order in which they are written."""
     joints = []
     for joint in robot.joints:
         kind, mimic = joint.kind, None
@@ -455,12 +420,12 @@ def _dynamics(robot: model.Robot, configurations: obs.Configurations) -> obs.Dyn
     sampled = configurations.for_motion
     positions = dict(zip(sampled.joints, sampled.positions, strict=True))
     given = dict(zip(sampled.joints, sampled.velocities, strict=False))
-    names = degrees_of_freedom(robot)
+    names = dynamics.degrees_of_freedom(robot)
     velocities = np.zeros((sampled.count, len(names)))
     for name, values in given.items():
         start = names.index(name)
         velocities[:, start : start + values.shape[1]] = values
-    inertia, bias = equations_of_motion(robot, positions, given)
+    inertia, bias = dynamics.equations_of_motion(robot, positions, given)
     # Likewise without moving joints.
     inertia = np.broadcast_to(inertia, (sampled.count, len(names), len(names)))
     bias = np.broadcast_to(bias, velocities.shape)

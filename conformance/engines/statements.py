@@ -43,7 +43,6 @@ _UPPER = np.triu_indices(3)
 
 
 def vec3(values: ArrayLike) -> obs.Vec3:
-    """Return three numbers of an array as a tuple."""
     x, y, z = np.asarray(values, dtype=np.float64).tolist()
     return x, y, z
 
@@ -101,12 +100,10 @@ def mass_properties(mass: float, center: ArrayLike, tensor: ArrayLike) -> obs.Ma
 
 
 def moving_joints(joints: Iterable[obs.JointObservation]) -> tuple[str, ...]:
-    """Return the names of joints with degrees of freedom, in the given order."""
     return tuple(joint.name for joint in joints if obs.COORDINATES[joint.type])
 
 
 def read_only(array: Array) -> Array:
-    """Return an array that cannot be written to any more."""
     array.flags.writeable = False
     return array
 
@@ -140,24 +137,6 @@ def settable_positions(
         for name, positions in zip(configurations.joints, configurations.positions, strict=True)
         if width.get(name) == positions.shape[1]
     }
-
-
-def positions_in_order(
-    default: Array,
-    joints: Iterable[obs.JointObservation],
-    configurations: obs.Configurations,
-    coordinates: Callable[[obs.JointObservation, Array], tuple[int, Array]],
-) -> Array:
-    """Return positions in the engine's own order and form, (K, nq), from its (nq) default.
-
-    ``coordinates`` returns the first column of a joint and its (K, n) values there.
-    """
-    positions: Array = np.tile(default, (configurations.count, 1))
-    stated = {joint.name: joint for joint in joints}
-    for name, values in settable_positions(stated.values(), configurations).items():
-        start, own = coordinates(stated[name], values)
-        positions[:, start : start + own.shape[1]] = own
-    return positions
 
 
 def unreachable_joints(
@@ -194,13 +173,8 @@ def reachable_links(
 
 
 def blocked_note(engine: str, blocked: Sequence[str]) -> tuple[str, ...]:
-    """Return a note on frames that are not stated, if any."""
-    if not blocked:
-        return ()
-    names = ", ".join(blocked)
-    return (
-        f"{engine} cannot set joint {names}; frames of the links that it carries are not stated.",
-    )
+    note = f"{engine} cannot set joint {', '.join(blocked)}; "
+    return (f"{note}frames of the links that it carries are not stated.",) if blocked else ()
 
 
 def with_frames(

@@ -22,18 +22,11 @@ from scipy.spatial import ConvexHull, QhullError
 from scipy.special import elliprg
 
 from urdf_usd.conformance.engines.statements import Array, vec3
-from urdf_usd.conformance.observation.shapes import (
-    DIRECTIONS,
-    Mapping,
-    Shading,
-    ShapeKind,
-    Surface,
-    Vec3,
-)
+from urdf_usd.conformance.observation import shapes as observed
 
 Indices: TypeAlias = NDArray[np.integer]
 
-_TOWARDS = np.array(DIRECTIONS)
+_TOWARDS = np.array(observed.DIRECTIONS)
 _TOWARDS.flags.writeable = False
 # Points per matrix product with all directions. The product stays in the cache, and is
 # too small for BLAS to start threads, which cost ten times the work.
@@ -47,7 +40,7 @@ _LEAST, _ROUNDING = 1e-3, 1e-6
 _FLAT = 1e-7
 
 
-def mesh_surface(points: Array, triangles: Indices, transform: Array) -> Surface | None:
+def mesh_surface(points: Array, triangles: Indices, transform: Array) -> observed.Surface | None:
     """Measure a surface of triangles, see :func:`measured_mesh`."""
     measured = measured_mesh(points, triangles, transform)
     return measured[0] if measured else None
@@ -68,7 +61,7 @@ def support_of(points: Array, transform: Array) -> Array:
 
 def measured_mesh(
     points: Array, triangles: Indices, transform: Array
-) -> tuple[Surface, Array] | None:
+) -> tuple[observed.Surface, Array] | None:
     """Measure a surface of triangles, and the (M) areas of these [m^2].
 
     None if there is no triangle, or a point that is not finite.
@@ -95,7 +88,7 @@ def measured_mesh(
     # writers leave them out.
     single = points.astype(np.float32)[triangles]
     is_flat = (single == np.roll(single, 1, axis=1)).all(axis=2).any(axis=1)
-    surface = Surface(
+    surface = observed.Surface(
         support=tuple(support.tolist()),
         area=area,
         edges=sum(float(_lengths(side).sum()) for side in (b - a, c - b, a - c)),
@@ -109,7 +102,7 @@ def measured_mesh(
 
 def measured_shading(
     points: Array, triangles: Indices, normals: NDArray[np.floating] | None, transform: Array
-) -> Shading:
+) -> observed.Shading:
     """Measure the normals of a surface of triangles.
 
     Normals, (M, 3, 3) of the corners of triangles and of any length, are transformed by the inverse
@@ -121,14 +114,16 @@ def measured_shading(
     areas = _lengths(faces)
     whole = float(areas.sum()) or 1.0
     if normals is None:
-        return Shading(False, 1.0 if areas.any() else 0.0, 0.0, vec3(faces.sum(axis=0) / whole))
+        return observed.Shading(
+            False, 1.0 if areas.any() else 0.0, 0.0, vec3(faces.sum(axis=0) / whole)
+        )
     # Cofactors are the inverse transpose apart from a factor, also without an inverse.
     cofactors = np.cross(np.roll(linear, -1, axis=0), np.roll(linear, -2, axis=0)) * outwards
     turned = np.einsum("ij,mcj->mci", cofactors, normals.astype(np.float64))
     lengths = _lengths(turned)[..., np.newaxis]
     mean = (turned / np.where(lengths > 0.0, lengths, 1.0)).mean(axis=1)
     along = (mean * faces).sum(axis=1)
-    return Shading(
+    return observed.Shading(
         stated=True,
         facing=float(along.sum()) / whole,
         against=float(areas[along < 0.0].sum()) / whole,
@@ -138,7 +133,7 @@ def measured_shading(
 
 def surface_center(
     points: Array, triangles: Indices, areas: Array, transform: Array
-) -> Vec3 | None:
+) -> observed.Vec3 | None:
     """Return the centroid of triangles with (M) areas [m^2]; None without area."""
     total = float(areas.sum())
     if not total:
@@ -149,7 +144,7 @@ def surface_center(
 
 def measured_mapping(
     points: Array, triangles: Indices, coordinates: NDArray[np.floating], transform: Array
-) -> Mapping:
+) -> observed.Mapping:
     """Measure the texture coordinates of a surface, (M, 3, 2) of the corners of triangles.
 
     A product of two functions that are linear on a triangle, p and q, has the mean
@@ -168,7 +163,7 @@ def measured_mapping(
     first = [float(areas @ each.sum(axis=0)) / 3.0 for each in (u, v)]
     along = [integral(each, axis) for each in (u, v) for axis in axes]
     signed = ((u[1] - u[0]) * (v[2] - v[0]) - (u[2] - u[0]) * (v[1] - v[0])) / 2.0
-    return Mapping(
+    return observed.Mapping(
         moments=(*first, integral(u, u), integral(v, v), *along),
         center=vec3(areas @ (a + b + c) / 3.0),
         oriented=float(signed.sum()) * _outwards(transform),
@@ -198,7 +193,9 @@ def fan_places(counts: Indices) -> Indices:
     return np.stack([first, first + step + 1, first + step + 2], axis=-1)
 
 
-def primitive_surface(kind: ShapeKind, size: Sequence[float], transform: Array) -> Surface | None:
+def primitive_surface(
+    kind: observed.ShapeKind, size: Sequence[float], transform: Array
+) -> observed.Surface | None:
     """Measure a box, cylinder, capsule or sphere, with a rigid transform.
 
     Sizes are as in :class:`~urdf_usd.conformance.observation.shapes.ShapeObservation`.
@@ -206,14 +203,14 @@ def primitive_surface(kind: ShapeKind, size: Sequence[float], transform: Array) 
     if not all(math.isfinite(value) and value >= 0 for value in size):
         return None
     axes = _TOWARDS @ transform[:3, :3]
-    if kind is ShapeKind.BOX:
+    if kind is observed.ShapeKind.BOX:
         x, y, z = size
         reach = np.abs(axes) @ (np.array(size) / 2.0)
         return plain_surface(reach, transform, 2.0 * (x * y + y * z + z * x), x * y * z)
     # A sphere is a capsule without a straight part.
     radius, length = (*size, 0.0)[:2]
     upwards = np.abs(axes[:, 2]) * length / 2.0
-    if kind is ShapeKind.CYLINDER:
+    if kind is observed.ShapeKind.CYLINDER:
         reach = np.hypot(axes[:, 0], axes[:, 1]) * radius + upwards
         area, volume = 2.0 * math.pi * radius * (radius + length), math.pi * radius**2 * length
     else:
@@ -223,10 +220,10 @@ def primitive_surface(kind: ShapeKind, size: Sequence[float], transform: Array) 
     return plain_surface(reach, transform, area, volume)
 
 
-def plain_surface(reach: Array, transform: Array, area: float, volume: float) -> Surface:
+def plain_surface(reach: Array, transform: Array, area: float, volume: float) -> observed.Surface:
     """Return the surface of a symmetric solid, by its support function about its centre."""
     center = transform[:3, 3]
-    return Surface(
+    return observed.Surface(
         support=tuple((reach + _TOWARDS @ center).tolist()),
         area=area,
         edges=0.0,
@@ -237,7 +234,7 @@ def plain_surface(reach: Array, transform: Array, area: float, volume: float) ->
     )
 
 
-def ellipsoid_surface(radii: Array, transform: Array) -> Surface:
+def ellipsoid_surface(radii: Array, transform: Array) -> observed.Surface:
     """Measure an ellipsoid with (3,) semi-axes [m]; its area is by Carlson's integral R_G."""
     a, b, c = (float(radius) for radius in radii)
     reach = np.linalg.norm(_TOWARDS @ transform[:3, :3] * [a, b, c], axis=1)
@@ -245,7 +242,7 @@ def ellipsoid_surface(radii: Array, transform: Array) -> Surface:
     return plain_surface(reach, transform, float(area), 4.0 / 3.0 * math.pi * a * b * c)
 
 
-def hull_surface(points: Array) -> Surface:
+def hull_surface(points: Array) -> observed.Surface:
     """Measure a convex hull by its points alone, (N, 3) in the link's frame [m]."""
     support, middle = _reach(points), np.eye(4)
     middle[:3, 3] = (support[:3] - support[3:6]) / 2.0
@@ -254,23 +251,21 @@ def hull_surface(points: Array) -> Surface:
 
 
 def stretched(
-    kind: ShapeKind, size: Sequence[float], transform: Array
-) -> tuple[ShapeKind, tuple[float, ...], Array]:
+    kind: observed.ShapeKind, size: Sequence[float], transform: Array
+) -> tuple[observed.ShapeKind, tuple[float, ...], Array]:
     """Move the scale of the transform of a primitive into its size.
 
-    Returns:
-        Kind, size and rigid transform; OTHER, without a size, if the scaled shape is
-        of another kind.
+    The kind is OTHER, without a size, if the scaled shape is of another kind.
     """
     scale, rigid = np.linalg.norm(transform[:3, :3], axis=0), transform.copy()
     if not (np.isfinite(scale).all() and scale.all()):
-        return ShapeKind.OTHER, (), rigid
+        return observed.ShapeKind.OTHER, (), rigid
     axes = rigid[:3, :3] = transform[:3, :3] / scale
     # Number of scales that have to be the same.
-    alike = {ShapeKind.BOX: 1, ShapeKind.CYLINDER: 2}.get(kind, 3)
+    alike = {observed.ShapeKind.BOX: 1, observed.ShapeKind.CYLINDER: 2}.get(kind, 3)
     is_square = np.abs(axes.T @ axes - np.eye(3)).max() <= _SAME
     if not is_square or np.ptp(scale[:alike]) > _SAME * scale[:alike].max():
-        return ShapeKind.OTHER, (), rigid
+        return observed.ShapeKind.OTHER, (), rigid
     return kind, tuple((np.asarray(size) * scale[-len(size) :]).tolist()), rigid
 
 
@@ -298,7 +293,6 @@ class Solid(Struct, frozen=True, eq=False):
     inertia: Array  # (3, 3) about the centre of mass, along the axes of that frame
 
     def placed(self, transform: Array) -> Solid:
-        """Return the solid in another frame, by a rigid (4, 4) transform."""
         turn = transform[:3, :3]
         center = turn @ self.center + transform[:3, 3]
         return Solid(self.volume, center, turn @ self.inertia @ turn.T)
@@ -320,7 +314,6 @@ def joined(solids: Sequence[Solid]) -> Solid:
 
 
 def box(half_extents: Array) -> Solid:
-    """Return a box that is centred in its frame."""
     volume = float(8.0 * np.prod(half_extents))
     squares = half_extents**2
     moments = volume / 3.0 * (squares.sum() - squares)
@@ -328,12 +321,10 @@ def box(half_extents: Array) -> Solid:
 
 
 def sphere(radius: float) -> Solid:
-    """Return a ball that is centred in its frame."""
     return capsule(radius, 0.0, 2)
 
 
 def cylinder(radius: float, half_height: float, axis: int) -> Solid:
-    """Return a cylinder that is centred in its frame."""
     volume = 2.0 * np.pi * radius**2 * half_height
     across = volume * (radius**2 / 4.0 + half_height**2 / 3.0)
     return _round(volume, across, volume * radius**2 / 2.0, axis)
@@ -385,7 +376,6 @@ def hull_triangles(points: Array) -> Indices | None:
 
 
 def convex_hull(points: Array) -> Solid:
-    """Return the convex hull of (N, 3) points; EMPTY if it is flat."""
     hull = hull_triangles(points)
     return EMPTY if hull is None else _within(points[hull])
 
@@ -396,13 +386,7 @@ def hull_volume(points: Array, triangles: Indices) -> float:
 
 
 def enclosed_solid(points: Array, triangles: Indices, to_link: Array) -> Solid:
-    """Return the solid of a mesh, or of its convex hull; EMPTY if that is flat.
-
-    Args:
-        points: (N, 3) in the mesh's own frame.
-        triangles: (M, 3) indices of points.
-        to_link: (4, 4) to the frame of the solid; it may scale and shear.
-    """
+    """Return the solid of a mesh, or of its convex hull; EMPTY if that is flat."""
     placed = moved(points, to_link)
     around = convex_hull(placed[np.unique(triangles)])
     if not around.volume or not _encloses(points, triangles):

@@ -29,7 +29,6 @@ class UrdfdomEngine(Struct, frozen=True):
     side: protocol.Side = protocol.Side.URDF
 
     def availability(self) -> protocol.Availability:
-        """Return the installed version, if any."""
         version = urdfdom_version()
         if version is None:
             return protocol.Unavailable(
@@ -38,7 +37,6 @@ class UrdfdomEngine(Struct, frozen=True):
         return protocol.Available(f"cmeel-urdfdom {version}")
 
     def observe(self, request: protocol.Request) -> obs.Observation:
-        """Read the file and state its quantities."""
         with tempfile.TemporaryDirectory() as folder:
             output = Path(folder, "tree")
             ended = run_urdfdom("urdf_to_graphviz", request.path, str(output))

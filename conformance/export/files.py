@@ -79,8 +79,6 @@ def export(
 
 
 class PreparedExport(Struct, frozen=True, eq=False):
-    """An export before its files are written."""
-
     export: Export
     # Content of each file, by path relative to the URDF's folder; the URDF is last.
     files: Mapping[str, bytes]
@@ -95,11 +93,9 @@ def prepare_export(
     variants: Iterable[VariantChoice] = (),
     strict: bool = False,
 ) -> PreparedExport:
-    """Read the robot in a USD file, without writing; for arguments see :func:`export`.
+    """Read the robot in a USD file, without writing; for arguments and errors see :func:`export`.
 
-    Raises:
-        AuthoringError: The URDF would replace the USD.
-        StageError: The robot cannot be read.
+    The URDF must not replace the USD (AuthoringError).
     """
     target = Path(urdf)
     try:
@@ -127,11 +123,7 @@ def prepare_export(
 
 
 def write_export(prepared: PreparedExport, *, force: bool = False) -> Export:
-    """Write the files of an export; see :func:`export`.
-
-    Raises:
-        AuthoringError: The files cannot be written; nothing was changed.
-    """
+    """Write the files of an export, or none of them (AuthoringError); see :func:`export`."""
     target, files = prepared.export.urdf, prepared.files
     try:
         # Other files are not replaced. Images contain no mark, but the same content.

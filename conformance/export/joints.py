@@ -47,7 +47,6 @@ to side 0 has the inverse motion: the reversed order and negated axes.
 def read_motion(
     joint: Connection, reading: Reading, notes: list[Diagnostic], *, lockable: bool
 ) -> Motion:
-    """Read the motion of a joint; if ``lockable``, reversed limits lock it."""
     descriptor, mobility = reading.joints[joint.path], joint.mobility
     prim, is_generic = reading.prim(joint.path), descriptor.type == _TYPES.D6Joint
     if not descriptor.jointEnabled:
@@ -125,11 +124,7 @@ def read_fields(
         values = [x for _, _, x in sources if x is not None] if moves else []
         if field == "limit:effort":
             values = sorted(bound if math.isnan(x) else x for x in values)
-        return (
-            custom
-            if not values or (custom is not None and _close(custom, values[0]))
-            else values[0]
-        )
+        return values[0] if values and (custom is None or not _close(custom, values[0])) else custom
 
     dynamics = m.Dynamics(number("dynamics:damping"), number("dynamics:friction"))
     safety = m.SafetyController(*(own(f"safety_controller:{name}") for name in _SAFETY))

@@ -143,8 +143,6 @@ def _body_inertial(reading: Reading, path: str, notes: list[Diagnostic]) -> m.In
 
 
 def _own_inertial(prim: Usd.Prim) -> tuple[bool, m.Inertial | None]:
-    """Read the inertial of a link from ``urdf:`` attributes."""
-
     def numbers(name: str, count: int) -> Any:  # noqa: ANN401  a tuple of that many numbers
         value = prim.GetAttribute(f"urdf:{name}").Get()
         is_array = isinstance(value, Vt.DoubleArray | Vt.FloatArray | Vt.IntArray)
@@ -216,7 +214,6 @@ def legible_name(prim: Usd.Prim) -> str:
 
 
 def read_custom(prim: Usd.Prim, *, of_joint: bool = False) -> m.Custom:
-    """Read the custom data of a prim, or that of a joint without a prim from its child link."""
     attributes = []
     for attribute in prim.GetAuthoredPropertiesInNamespace(extensions.NAMESPACE):
         name = attribute.GetName().partition(":")[2]

@@ -420,7 +420,6 @@ class _Writer:
         )
 
     def loop(self, joint: Connection) -> m.LoopJoint:
-        """Return a joint that closes a loop, with its frames in the links."""
         prim = self.reading.prim(joint.path)
         sides = [self._side(joint, side) for side in (0, 1)]
         first, second = (link.name if link else self.world_name for link, _ in sides)

@@ -32,8 +32,6 @@ from urdf_usd.converter.usd import loading
 
 
 class StageReading(Struct, frozen=True, eq=False):
-    """A robot read from a USD."""
-
     robot: m.Robot  # uniquely named links and joints; the URI of a mesh is the path of its prim
     meshes: Mapping[str, PolygonMesh]  # by that URI, without the mesh's scale
     diagnostics: tuple[Diagnostic, ...]  # omissions, and values that had to be computed
@@ -98,13 +96,9 @@ def read_usd(
 def inspect_usd(
     usd: str | os.PathLike[str], *, variants: Iterable[VariantChoice] = (), strict: bool = False
 ) -> tuple[Inspection, tuple[Diagnostic, ...]]:
-    """Read a robot from a USD file and measure it; for arguments see :func:`read_usd`.
+    """Read a robot from a USD file and measure it; for arguments and errors see :func:`read_usd`.
 
-    Returns:
-        The robot, whose meshes have the paths of their prims; and the diagnostics of the reader.
-
-    Raises:
-        StageError: The robot cannot be read.
+    Its meshes have the paths of their prims. The diagnostics are those of the reader.
     """
     reading = read_usd(usd, variants=variants, strict=strict)
     extents = MeshExtents({uri: measure_mesh(mesh) for uri, mesh in reading.meshes.items()}, ())
@@ -132,11 +126,7 @@ def read_stage(
     reversed_limits: Iterable[str] = (),
     root: str | None = None,
 ) -> StageReading:
-    """Read a robot from an open stage; see :func:`read_usd`.
-
-    Raises:
-        StageError: The stage contains no robot that URDF can represent.
-    """
+    """Read a robot from an open stage; see :func:`read_usd`."""
     notes: list[Diagnostic] = []
     with _refusals(stage, notes):
         missing = [Diagnostic("stage-incomplete", part) for part in stages.missing_parts(stage)]

@@ -11,13 +11,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 from pxr import Sdf, Usd, UsdGeom, UsdShade
 
-from urdf_usd.conformance.engines.openusd.appearances import Geometry as GprimGeometry
-from urdf_usd.conformance.engines.openusd.appearances import (
-    UnusableError,
-    read_coordinates,
-    shader_sources,
-    texture_coordinates,
-)
+from urdf_usd.conformance.engines.openusd import appearances
 from urdf_usd.conformance.engines.openusd.reading import PROXIES, Reading
 from urdf_usd.conformance.engines.openusd.shapes import gprim_geometry, roles_of
 from urdf_usd.conformance.engines.statements import Array, vec3
@@ -65,7 +59,6 @@ NO_SHAPES = Shapes({}, {}, {}, {})
 def read_shapes(
     reading: Reading, links: Iterable[StageLink], others: Container[str], notes: list[Diagnostic]
 ) -> Shapes:
-    """Read the shapes of a robot, but those below links of others."""
     paths = {link.path for link in links}
     visuals: dict[str, list[m.Visual]] = {}
     # By the prim of the <collision>, which several groups of a mesh share.
@@ -191,9 +184,8 @@ def _read_shape(
 
 
 def _surface(
-    prim: Usd.Prim, geometry: GprimGeometry, texture: Texture | None, baked: Array | None
+    prim: Usd.Prim, geometry: appearances.Geometry, texture: Texture | None, baked: Array | None
 ) -> PolygonMesh:
-    """Return the surface of a mesh, with its points transformed."""
     if geometry.problem:
         has_faces = UsdGeom.Mesh(prim).GetFaceVertexCountsAttr().Get()
         raise MeshError(geometry.problem if has_faces else "it has no faces")
@@ -212,12 +204,12 @@ def _surface(
         try:
             node = texture.node
             values, indices = (
-                texture_coordinates(node, prim, geometry)
+                appearances.texture_coordinates(node, prim, geometry)
                 if node
-                else read_coordinates("st", prim, geometry)
+                else appearances.read_coordinates("st", prim, geometry)
             )
             coordinates = meshing.corner_values(values, indices[order])
-        except UnusableError:
+        except appearances.UnusableError:
             pass
     attributes = meshing.SurfaceAttributes(coordinate_sets=(coordinates,))
     return meshing.build_mesh(points, geometry.counts, corners[order], attributes=attributes)
@@ -267,13 +259,12 @@ def _main_material(prim: Usd.Prim) -> _Source | None:
 
 def _value(shader: UsdShade.Shader | None, name: str) -> Any:  # noqa: ANN401  pxr is untyped
     """Return the value of an input, set here or at its material's interface."""
-    sources = shader_sources(shader, name) if shader and name else ()
+    sources = appearances.shader_sources(shader, name) if shader and name else ()
     return next((source.Get() for source in sources), None)
 
 
 def _node(shader: UsdShade.Shader | None, name: str) -> UsdShade.Shader | None:
-    """Return the shader that an input is connected to, for example a texture."""
-    for source in shader_sources(shader, name) if shader and name else ():
+    for source in appearances.shader_sources(shader, name) if shader and name else ():
         if UsdShade.Utils.GetType(source.GetName()) == UsdShade.AttributeType.Output:
             return UsdShade.Shader(source.GetPrim())
     return None

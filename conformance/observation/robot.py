@@ -80,8 +80,6 @@ class SimulationObservation(Struct, frozen=True):
 
 
 class Quantity(StrEnum):
-    """Kinds of quantities that an engine can state."""
-
     LINKS = "links"
     JOINTS = "joints"
     JOINT_TYPES = "joint types"
@@ -147,8 +145,6 @@ ROOT_MOTION = ""
 
 
 class Base(StrEnum):
-    """How the root of a robot relates to the world."""
-
     FIXED = "fixed"
     FLOATING = "floating"
     STATIC = "static"
@@ -164,8 +160,6 @@ class MassProperties(Struct, frozen=True):
 
 
 class LinkObservation(Struct, frozen=True):
-    """One link."""
-
     name: str  # URDF name
     mass: MassProperties | None = None  # None if massless, or counted with another link
     body: str | None = None  # link whose rigid body carries this link, if the engine reports it
@@ -180,8 +174,6 @@ class MimicObservation(Struct, frozen=True):
 
 
 class JointObservation(Struct, frozen=True):
-    """One joint."""
-
     name: str
     type: JointType
     parent: str
@@ -249,7 +241,6 @@ class Configurations(Struct, frozen=True, eq=False):
 
     @property
     def count(self) -> int:
-        """Number of configurations, K."""
         return len(self.labels)
 
     @property
@@ -438,16 +429,12 @@ class RolloutPlan(Struct, frozen=True):
 
 
 class RolloutState(Struct, frozen=True):
-    """State at one rollout step."""
-
     time: float  # since the start [s]
     positions: tuple[tuple[float, ...], ...]  # per joint, in the form of :data:`COORDINATES`
     velocities: tuple[tuple[float, ...], ...]  # per joint, in the form of :data:`VELOCITIES`
 
 
 class Rollout(Struct, frozen=True):
-    """Outcome of a passive rollout."""
-
     joints: tuple[str, ...]  # moving joints
     states: tuple[RolloutState, ...]  # one per step count, until the simulation diverges
     # those of copies of the robot with all numbers changed by parts in a million at random
@@ -455,16 +442,12 @@ class Rollout(Struct, frozen=True):
 
 
 class NamedPrim(Struct, frozen=True):
-    """A prim that is a candidate for a link."""
-
     path: str  # prim path
     name: str  # display name, else prim name
     is_body: bool  # whether it is a rigid body, rather than a frame or a plain Xform
 
 
 class NamedJoint(Struct, frozen=True):
-    """A joint prim."""
-
     path: str  # prim path
     name: str  # display name, else prim name
     ends: tuple[str, str]  # paths of its bodies, nearer to the base first; empty for the world

@@ -67,7 +67,11 @@ def configurations(joints: Sequence[obs.JointObservation], count: int = 32) -> o
     couplings = _couplings(moving)
     leaders = [joint for joint in moving if joint.name not in couplings]
     widths = [_FREEDOMS.get(joint.type, 1) for joint in leaders]
-    cube = _unit_cube(sum(widths), count)
+    # Both corners of the unit cube, and a Latin hypercube of samples.
+    random, number = np.random.default_rng(_SEED), max(count - 3, 1)
+    order = random.permuted(np.tile(np.arange(number), (sum(widths), 1)), axis=1)
+    samples = (order.T + random.random((number, sum(widths)))) / number
+    cube = np.vstack([np.zeros(sum(widths)), np.ones(sum(widths)), samples])
     positions: dict[str, Array] = {}
     for joint, width, end in zip(leaders, widths, np.cumsum(widths).tolist(), strict=True):
         followers = [
@@ -102,15 +106,6 @@ def configurations(joints: Sequence[obs.JointObservation], count: int = 32) -> o
         velocities=tuple(velocities),
         motion_count=motion_count if motion_count <= len(cube) else None,
     )
-
-
-def _unit_cube(dimensions: int, count: int) -> Array:
-    """Return both corners of the unit cube, and a Latin hypercube of ``count`` - 3 samples."""
-    random = np.random.default_rng(_SEED)
-    number = max(count - 3, 1)
-    order = random.permuted(np.tile(np.arange(number), (dimensions, 1)), axis=1)
-    samples = (order.T + random.random((number, dimensions))) / number
-    return np.vstack([np.zeros(dimensions), np.ones(dimensions), samples])
 
 
 def _couplings(moving: Sequence[obs.JointObservation]) -> dict[str, obs.HeadCoupling]:
@@ -157,7 +152,6 @@ def _window(
 
 
 def _limits(joint: obs.JointObservation) -> tuple[float, float]:
-    """Return ordered limits, infinite where there is none."""
     ends = -math.inf if joint.lower is None else joint.lower, joint.upper
     lower, upper = sorted((ends[0], math.inf if ends[1] is None else ends[1]))
     return _near(lower, -math.inf), _near(upper, math.inf)

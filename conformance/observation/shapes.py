@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from functools import reduce
 from typing import TypeAlias
 
 import numpy as np
@@ -19,8 +20,6 @@ Vec3: TypeAlias = tuple[float, float, float]
 
 
 class Role(StrEnum):
-    """What a shape is for."""
-
     COLLISION = "collision"
     VISUAL = "visual"
 
@@ -146,15 +145,15 @@ def merge_appearances(appearances: Iterable[Appearance]) -> tuple[Appearance, ..
     for appearance in appearances:
         kind = structs.replace(appearance, area=0.0, mapping=None, center=None)
         parts.setdefault(kind, []).append(appearance)
-    return tuple(
-        structs.replace(
-            kind,
-            area=math.fsum(part.area for part in same),
-            mapping=merge_mappings(part.mapping for part in same),
-            center=_common_center(same),
-        )
-        for kind, same in parts.items()
-    )
+    merged = []
+    for kind, same in parts.items():
+        area = math.fsum(part.area for part in same)
+        # Unknown if that of one part is.
+        known = [part.mapping for part in same if part.mapping]
+        mapping = reduce(Mapping.plus, known) if len(known) == len(same) else None
+        center = _common_center(same)
+        merged.append(structs.replace(kind, area=area, mapping=mapping, center=center))
+    return tuple(merged)
 
 
 def _common_center(parts: Sequence[Appearance]) -> Vec3 | None:
@@ -171,19 +170,7 @@ def _common_center(parts: Sequence[Appearance]) -> Vec3 | None:
     return x, y, z
 
 
-def merge_mappings(mappings: Iterable[Mapping | None]) -> Mapping | None:
-    """Add texture coordinates of several parts; None if those of one are unknown."""
-    merged = None
-    for mapping in mappings:
-        if mapping is None:
-            return None
-        merged = merged.plus(mapping) if merged else mapping
-    return merged
-
-
 class ShapeObservation(Struct, frozen=True):
-    """One shape of a link."""
-
     link: str  # URDF name of the link, in whose frame the shape is stated
     role: Role  # what it is for
     source: str  # identifier in the file, such as a prim path; unique
@@ -198,9 +185,8 @@ class ShapeObservation(Struct, frozen=True):
     pieces: int = 1  # groups of its mesh file, each of which collides by itself
     corners: int = 3  # of the largest face in its mesh file
     stated: bool = True  # if not, shapes of the link in this role are not compared with this engine
-    shading: Shading | None = (
-        None  # normals of a visual mesh; None if the engine does not read them
-    )
+    # normals of a visual mesh; None if the engine does not read them
+    shading: Shading | None = None
     hull: bool = False  # whether it collides as the convex hull of its surface
     hull_volume: float | None = None  # of a mesh that collides [m^3]; None if not computed
 

@@ -121,7 +121,6 @@ def write_with_files(document: bytes, urdf: Path) -> None:
 
 
 def edit(text: bytes, edits: Iterable[Edit]) -> bytes:
-    """Apply edits to a document."""
     root = read_document(text)
     nodes = list(root.iter(etree.Element))
     for index, apply in edits:
@@ -130,7 +129,6 @@ def edit(text: bytes, edits: Iterable[Edit]) -> bytes:
 
 
 def list_edits(text: bytes, edits_of: Pass) -> tuple[Edit, ...]:
-    """List the edits of a pass for a document."""
     return tuple(edits_of(list(read_document(text).iter(etree.Element))))
 
 
@@ -140,7 +138,6 @@ def _end(joint: Element, tag: str) -> str:
 
 
 def _carried_links(robot: Element, joint: Element) -> set[str]:
-    """Return the links that a joint carries."""
     carried: set[str] = set()
     waiting = [_end(joint, "child")]
     while waiting:
@@ -158,7 +155,6 @@ def _remove(_: Element, node: Element) -> None:
 
 
 def _remove_links(robot: Element, names: set[str]) -> None:
-    """Remove links, and the joints at them."""
     for node in [*robot.iterchildren("link", "joint")]:
         ends = {_end(node, "parent"), _end(node, "child")}
         if names & ({node.get("name", "")} if node.tag == "link" else ends):
@@ -202,7 +198,6 @@ def _replace_mesh(_: Element, mesh: Element) -> None:
 
 
 def _shorten_names(robot: Element, _: Element) -> None:
-    """Name links, joints and materials by letters and numbers, in document order."""
     names: dict[str, str] = {}
     for node in robot.iter("link", "joint", "material"):
         if name := node.get("name"):
@@ -235,19 +230,15 @@ def _attributes(nodes: _Nodes) -> Iterator[Edit]:
                 yield index, partial(_remove_attribute, name)
 
 
-def _numbers(replace: Callable[[str], str], nodes: _Nodes) -> Iterator[Edit]:
+def _numbers(form: str, nodes: _Nodes) -> Iterator[Edit]:
     """Yield an edit of each number for which there is a shorter text, or 0 or 1."""
     for index, node in enumerate(nodes):
         for name in (str(name) for name in node.attrib if name not in _NOT_NUMBERS):
             for position, word in enumerate(node.get(name, "").split()):
                 if _NUMBER.fullmatch(word) and math.isfinite(float(word)) and word not in _UNITS:
-                    text = replace(word)
+                    text = form.format(float(word))
                     if text in _UNITS or len(text) < len(word):
                         yield index, partial(_set_number, name, position, text)
-
-
-def _rounded(digits: int, word: str) -> str:
-    return f"{float(word):.{digits}g}"
 
 
 # From the edits that remove most to those that remove least.
@@ -263,8 +254,6 @@ PASSES: tuple[Pass, ...] = (
         if nodes[i].get("type") != "fixed"
     ],
     _attributes,
-    partial(_numbers, lambda _: "0"),
-    partial(_numbers, lambda _: "1"),
-    *(partial(_numbers, partial(_rounded, digits)) for digits in (1, 2, 3)),
+    *(partial(_numbers, form) for form in ("0", "1", "{:.1g}", "{:.2g}", "{:.3g}")),
     lambda _: [(0, _shorten_names)],
 )

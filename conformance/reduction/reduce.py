@@ -27,16 +27,7 @@ from urdf_usd.conformance.execution.job import (
 )
 from urdf_usd.conformance.execution.run import examine_in_workers
 from urdf_usd.conformance.options import DEFAULT_LIMITS, Limits
-from urdf_usd.conformance.reduction.edits import (
-    PASSES,
-    Pass,
-    ReductionError,
-    edit,
-    list_edits,
-    read_document,
-    standalone_document,
-    write_with_files,
-)
+from urdf_usd.conformance.reduction import edits as editing
 from urdf_usd.conformance.verdict.judged import REFERENCE
 from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.scratch import temporary_folder
@@ -87,7 +78,6 @@ class Failure(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """What fails."""
         return self.kind.format(self.name)
 
 
@@ -120,8 +110,6 @@ def _has_failure(record: RobotRecord, failure: Failure) -> bool:
 
 
 class TrialOptions(Struct, frozen=True):
-    """How robots are examined."""
-
     convert: ConvertOptions  # of our converter
     candidate: Candidate = OWN  # the converter
     engines: tuple[str, ...] = ()  # besides the reference and OpenUSD; all if empty
@@ -130,7 +118,7 @@ class TrialOptions(Struct, frozen=True):
 
 
 def _size(document: bytes) -> str:
-    root = read_document(document)
+    root = editing.read_document(document)
     counts = {"link": len(root.findall("link")), "joint": len(root.findall("joint"))}
     counts["byte"] = len(document)
     return ", ".join(f"{n:,} {noun}{'' if n == 1 else 's'}" for noun, n in counts.items())
@@ -165,7 +153,7 @@ def reduce_robot(
         SourceError: A xacro file cannot be expanded.
         UnknownEngineError: An engine is named that is not installed.
     """
-    document = standalone_document(source, options.convert)
+    document = editing.standalone_document(source, options.convert)
     numbers = itertools.count()
     with temporary_folder() as temporary:
 
@@ -210,11 +198,15 @@ def reduce_robot(
             if check is None or (one.kind, one.name) == (_CHECK, check)
         ]
         if not found:
-            raise ReductionError(_nothing_fails(record, check))
+            others = [each.id for each in record.checks if each.grade is Grade.FAILS]
+            failing = f"; these checks fail: {', '.join(others)}" if others else ""
+            what = f"{check} does not fail" if check else "nothing fails"
+            verdict = f"{record.verdict.value} ({record.reason})"
+            raise editing.ReductionError(f"{what}: the robot is {verdict}{failing}")
         failure = found[0]
         (alone,) = examine_texts([document], every)
         if not _has_failure(alone, failure):
-            raise ReductionError(
+            raise editing.ReductionError(
                 f"{failure.title}: {failure.example}; not once comments are removed, malformed "
                 "XML is repaired, and files have absolute paths"
             )
@@ -229,25 +221,19 @@ def reduce_robot(
         for smallest, tests in reduce_document(document, test, options.jobs):
             progress(_size(smallest), tests)
         urdf = folder / f"{source.path.name.partition('.')[0]}.urdf"
-        write_with_files(smallest, urdf)
+        editing.write_with_files(smallest, urdf)
         (record,) = examine([structs.replace(source, path=urdf, packages=(), arguments=())], every)
     if not _has_failure(record, failure):
-        raise ReductionError(f"{failure.title}: {failure.example}; not again: not deterministic")
+        raise editing.ReductionError(
+            f"{failure.title}: {failure.example}; not again: not deterministic"
+        )
     return Reduction(failure, _size(document), _size(urdf.read_bytes()), tests, record, urdf)
 
 
 def _rules(record: RobotRecord) -> frozenset[str]:
-    """Return the rules that a robot violates; a reduction violates no others."""
     return frozenset(
         each.rule for each in record.diagnostics if each.severity in {"error", "warning"}
     )
-
-
-def _nothing_fails(record: RobotRecord, check: str | None) -> str:
-    others = [each.id for each in record.checks if each.grade is Grade.FAILS]
-    failing = f"; these checks fail: {', '.join(others)}" if others else ""
-    what = f"{check} does not fail" if check else "nothing fails"
-    return f"{what}: the robot is {record.verdict.value} ({record.reason}){failing}"
 
 
 def reduce_document(
@@ -260,12 +246,14 @@ def reduce_document(
     """
     known = {text: True}
 
-    def apply_chunk(edits_of: Pass, begin: int, size: int) -> tuple[bytes, int] | None:
+    def apply_chunk(edits_of: editing.Pass, begin: int, size: int) -> tuple[bytes, int] | None:
         """Apply the first chunk of edits that keeps the failure; return where it begins."""
-        edits = list_edits(text, edits_of)
+        edits = editing.list_edits(text, edits_of)
         begins = range(begin, len(edits), size)
         for first in range(0, len(begins), parallel):
-            tried = [(edit(text, edits[at : at + size]), at) for at in begins[first:][:parallel]]
+            tried = [
+                (editing.edit(text, edits[at : at + size]), at) for at in begins[first:][:parallel]
+            ]
             new = dict.fromkeys(one for one, _ in tried if len(one) <= len(text))
             unknown = [one for one in new if one not in known]
             if unknown:
@@ -278,8 +266,8 @@ def reduce_document(
     before = b""
     while text != before:
         before = text
-        for edits_of in PASSES:
-            size = len(list_edits(text, edits_of))
+        for edits_of in editing.PASSES:
+            size = len(editing.list_edits(text, edits_of))
             while size:
                 # Edits before `begin` were tried; the document has changed since.
                 begin = 0

@@ -24,8 +24,6 @@ _UNEXPLAINED = "The engine differs from the specification for an unknown reason.
 
 
 class EngineComparison(Struct, frozen=True, eq=False):
-    """Comparisons of one engine of the URDF for one check."""
-
     observation: Observation  # of the URDF by the engine
     from_reference: Comparison  # the reference compared with it
     to_usd: Comparison  # it compared with the USD
@@ -68,7 +66,6 @@ class Attribution(Struct, frozen=True):
 def attribute(
     check: str, reference: Observation, to_usd: Comparison, comparisons: Iterable[EngineComparison]
 ) -> Attribution:
-    """Attribute the differences of a check."""
     supported: set[str] = set()
     disagreements: dict[str, list[Disagreement]] = {}
     for one in comparisons:

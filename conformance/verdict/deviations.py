@@ -15,18 +15,8 @@ from typing import TypeAlias
 import numpy as np
 from msgspec import Struct
 
-from urdf_usd.conformance.checks.kinematics import (
-    is_displaced_along_axis,
-    is_unturned,
-    travel_factor,
-)
-from urdf_usd.conformance.observation.robot import (
-    JointObservation,
-    JointType,
-    MassProperties,
-    Observation,
-    Vec6,
-)
+from urdf_usd.conformance.checks import kinematics
+from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.shapes import Role, ShapeObservation
 from urdf_usd.conformance.tolerance import rigid_groups, scalar_bound, tensor_of
 
@@ -43,7 +33,7 @@ _COUPLINGS = (*_MIMIC, "dynamics.rollout")
 _SHAPES = ("collision.", "visual.")
 _TITLES = {"mujoco": "MuJoCo", "physx": "PhysX", "pybullet": "PyBullet"}
 
-_SLIDES, _PLANAR = JointType.PRISMATIC, JointType.PLANAR
+_SLIDES, _PLANAR = obs.JointType.PRISMATIC, obs.JointType.PLANAR
 _UNLIMITED = (-math.inf, math.inf)
 # Moments that are zero in single precision, relative to the largest, and absolute [kg m^2].
 _THIN, _TINY = 1e-6, 1e-10
@@ -65,22 +55,20 @@ class DeviationCase(Struct, frozen=True, eq=False):
     check: str  # identifier of the check with the difference
     part: str  # name of the link or joint
     # by the reference; for a further USD engine, by the engine that is judged
-    expected: Observation
-    actual: Observation  # by the engine that differs
+    expected: obs.Observation
+    actual: obs.Observation  # by the engine that differs
 
     @property
-    def joint(self) -> JointObservation | None:
-        """The expected joint of this name."""
+    def joint(self) -> obs.JointObservation | None:
         return next((joint for joint in self.expected.joints if joint.name == self.part), None)
 
     @property
-    def joints(self) -> tuple[JointObservation, JointObservation] | None:
-        """The joint of this name on both sides."""
+    def joints(self) -> tuple[obs.JointObservation, obs.JointObservation] | None:
         found = next((joint for joint in self.actual.joints if joint.name == self.part), None)
         return (self.joint, found) if self.joint and found else None
 
     @property
-    def masses(self) -> tuple[MassProperties | None, MassProperties | None] | None:
+    def masses(self) -> tuple[obs.MassProperties | None, obs.MassProperties | None] | None:
         """The mass of the link of this name on both sides; None if a side lacks the link."""
         pair = [
             link.mass
@@ -90,7 +78,7 @@ class DeviationCase(Struct, frozen=True, eq=False):
         ]
         return (pair[0], pair[1]) if len(pair) == 2 else None
 
-    def shapes(self, side: Observation) -> list[ShapeObservation]:
+    def shapes(self, side: obs.Observation) -> list[ShapeObservation]:
         """The shapes of the link that the check is about."""
         role = self.check.partition(".")[0]
         return [shape for shape in side.shapes if shape.link == self.part and shape.role == role]
@@ -100,8 +88,6 @@ Condition: TypeAlias = Callable[[DeviationCase], bool]
 
 
 class Deviation(Struct, frozen=True):
-    """One known deviation of an engine."""
-
     id: str  # stable identifier
     engine: str
     cause: str  # what it does, in one sentence
@@ -159,12 +145,11 @@ def _known(
     return add
 
 
-_Joint: TypeAlias = JointObservation
-_Mass: TypeAlias = MassProperties | None
+_Joint: TypeAlias = obs.JointObservation
+_Mass: TypeAlias = obs.MassProperties | None
 
 
 def _joints(test: Callable[[_Joint, _Joint], bool]) -> Condition:
-    """Make a condition on the joint of both sides; false if a side lacks it."""
     return lambda case: case.joints is not None and test(*case.joints)
 
 
@@ -173,7 +158,7 @@ def _masses(test: Callable[[_Mass, _Mass], bool]) -> Condition:
     return lambda case: case.masses is not None and test(*case.masses)
 
 
-def _limits(joint: JointObservation) -> tuple[float, float]:
+def _limits(joint: obs.JointObservation) -> tuple[float, float]:
     return (
         -math.inf if joint.lower is None else joint.lower,
         math.inf if joint.upper is None else joint.upper,
@@ -241,7 +226,7 @@ for _engine, _does, _read in (
 _BOUNDS = "reports the bounds of a continuous joint, which has none"
 _CONTINUOUS = "continuous-with-bounds"
 _known("drake newton pybullet", "continuous-range", _LIMITS, _BOUNDS, _CONTINUOUS)(
-    _joints(lambda one, two: one.type is JointType.CONTINUOUS and _limits(two) != _UNLIMITED)
+    _joints(lambda one, two: one.type is obs.JointType.CONTINUOUS and _limits(two) != _UNLIMITED)
 )
 _FAR_AS_NONE = "uses 1e10 for no limit, and treats larger values likewise"
 _known("newton newton-usd", "far-range", _LIMITS, _FAR_AS_NONE, "far-limits")(
@@ -326,7 +311,7 @@ def _welded_to_massless_inertia(case: DeviationCase) -> bool:
     )
 
 
-def _moments(inertia: Vec6) -> tuple[float, float, float]:
+def _moments(inertia: obs.Vec6) -> tuple[float, float, float]:
     a, b, c = np.linalg.eigvalsh(tensor_of(inertia)).tolist()
     return a, b, c
 
@@ -381,13 +366,13 @@ def _longer_axis(case: DeviationCase) -> bool:
     if case.joints is None or case.joints[0].type is not _SLIDES:
         return False
     sides = case.joints[0], case.expected, case.actual
-    factor = travel_factor(*sides)
+    factor = kinematics.travel_factor(*sides)
     if factor is not None and abs(factor - 1) > _ROUNDING:
         return True
-    return case.joints[0].mimic is not None and is_displaced_along_axis(*sides)
+    return case.joints[0].mimic is not None and kinematics.is_displaced_along_axis(*sides)
 
 
-def _is_type(joint_type: JointType) -> Condition:
+def _is_type(joint_type: obs.JointType) -> Condition:
     return lambda case: case.joint is not None and case.joint.type is joint_type
 
 
@@ -409,7 +394,7 @@ def _unturned(case: DeviationCase) -> bool:
     if case.part not in case.expected.quaternions:
         return False
     if case.joint is not None:
-        return is_unturned(case.joint, case.expected, case.actual)
+        return kinematics.is_unturned(case.joint, case.expected, case.actual)
     expected, actual = case.masses or (None, None)
     if not expected or not actual:
         return False
@@ -423,7 +408,7 @@ def _unturned(case: DeviationCase) -> bool:
     return close and apart <= _SAME * max(map(abs, moments))
 
 
-_FLOATING = _is_type(JointType.FLOATING)
+_FLOATING = _is_type(obs.JointType.FLOATING)
 _WELDS, _DROPS = "reads floating joints as fixed", "drops floating joints, and frees the child"
 _known("pybullet", "floating-welded", ("structure.types",), _WELDS, "floating-joint")(_FLOATING)
 _known("drake", "floating-lost", ("structure.joints",), _DROPS, "floating-joint")(_FLOATING)
@@ -445,7 +430,7 @@ def _coupled_in_a_loop(case: DeviationCase) -> bool:
     return any(map(ends_in_a_loop, leader_of if everywhere else (case.part,)))
 
 
-def _are_unlike(follower: JointObservation, leader: JointObservation) -> bool:
+def _are_unlike(follower: obs.JointObservation, leader: obs.JointObservation) -> bool:
     return (follower.type is _SLIDES) is not (leader.type is _SLIDES)
 
 
@@ -479,7 +464,7 @@ def _lost(test: Callable[[_Joint, _Joint], bool]) -> Condition:
     return applies
 
 
-def _lacks_limits(*joints: JointObservation) -> bool:
+def _lacks_limits(*joints: obs.JointObservation) -> bool:
     turning = (joint for joint in joints if joint.type is not _SLIDES)
     return any(math.inf in map(abs, _limits(joint)) for joint in turning)
 
@@ -536,12 +521,12 @@ def _is_close(one: float, other: float) -> bool:
     return math.isclose(one, other, rel_tol=_SAME, abs_tol=_SAME)
 
 
-def _are_in_degrees(expected: JointObservation, actual: JointObservation) -> bool:
+def _are_in_degrees(expected: obs.JointObservation, actual: obs.JointObservation) -> bool:
     ranges = zip(_limits(expected), _limits(actual), strict=True)
     return expected.type is _SLIDES and all(_is_close(math.radians(a), b) for a, b in ranges)
 
 
-def _are_defaults(expected: JointObservation, actual: JointObservation) -> bool:
+def _are_defaults(expected: obs.JointObservation, actual: obs.JointObservation) -> bool:
     pairs = (expected.damping, actual.damping), (expected.friction, actual.friction)
     return all(not other or math.isclose(one or 0.0, other, rel_tol=_SAME) for one, other in pairs)
 

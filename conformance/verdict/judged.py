@@ -40,8 +40,6 @@ class RoundTripOutcomes(Struct, frozen=True, eq=False):
 
 
 class Judgement(Struct, frozen=True):
-    """The result for one USD."""
-
     checks: tuple[CheckRecord, ...]  # in the order of the catalogue; empty if nothing was compared
     deviations: tuple[DeviationRecord, ...]  # deviations of engines, never counted against the USD
     verdict: Verdict  # follows from the worst check

@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import Struct, structs
 
+from urdf_usd.conformance import tolerance as tolerances
 from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS, SIMULATION_CHECKS
 from urdf_usd.conformance.checks.check import (
     Check,
@@ -37,21 +38,7 @@ from urdf_usd.conformance.checks.check import (
 from urdf_usd.conformance.checks.mass import MOMENT
 from urdf_usd.conformance.checks.simulation import without_requested
 from urdf_usd.conformance.engines.protocol import Crashed, Observed, Outcome, Side, Unsupported
-from urdf_usd.conformance.observation.robot import (
-    Base,
-    JointType,
-    Observation,
-    Quantity,
-    SimulationObservation,
-)
-from urdf_usd.conformance.tolerance import (
-    RELATIVE,
-    Tolerance,
-    ToleranceModel,
-    derive_tolerance_model,
-    principal_moments,
-    tensor_of,
-)
+from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.verdict.attribution import (
     EngineComparison,
     agrees,
@@ -104,14 +91,12 @@ _ROUNDINGS = 8.0
 
 
 class _Inputs(Struct, frozen=True, eq=False):
-    """Everything that is compared for one robot."""
-
-    reference: Observation  # of the URDF by the reference engine
-    expected: Observation  # the same with the base that the user requested
-    actual: Observation  # of the USD
+    reference: obs.Observation  # of the URDF by the reference engine
+    expected: obs.Observation  # the same with the base that the user requested
+    actual: obs.Observation  # of the USD
     engines: Mapping[str, Outcome]  # of the other engines of the URDF
-    simulators: Sequence[Observation]  # of the USD by the other engines
-    model: ToleranceModel
+    simulators: Sequence[obs.Observation]  # of the USD by the other engines
+    model: tolerances.ToleranceModel
     estimated: AbstractSet[str]  # links with mass properties computed from shapes
     colliders: Mapping[str, ColliderChoice]  # requested, by link
 
@@ -122,9 +107,9 @@ def judge(
     *,
     simulators: Sequence[Outcome] = (),
     back: RoundTripOutcomes | None = None,
-    tolerance: Tolerance | None = None,
-    expected_base: Base | None = None,
-    requested: SimulationObservation | None = None,
+    tolerance: tolerances.Tolerance | None = None,
+    expected_base: obs.Base | None = None,
+    requested: obs.SimulationObservation | None = None,
     estimated: AbstractSet[str] = frozenset(),
     colliders: Mapping[str, ColliderChoice] = MappingProxyType({}),
     decides: str = REFERENCE,
@@ -162,7 +147,7 @@ def judge(
         case unknown:
             raise TypeError(f"not outcomes: {unknown}")
     if requested is not None:
-        states = reference.states | {Quantity.SIMULATION}
+        states = reference.states | {obs.Quantity.SIMULATION}
         reference = structs.replace(reference, states=states, simulation=requested)
         actual = without_requested(actual, requested)
     inputs = _Inputs(
@@ -171,14 +156,14 @@ def judge(
         actual=actual,
         engines={name: outcome for name, outcome in urdf.items() if name != decides},
         simulators=[one.observation for one in simulators if isinstance(one, Observed)],
-        model=derive_tolerance_model(reference, tolerance or Tolerance()),
+        model=tolerances.derive_tolerance_model(reference, tolerance or tolerances.Tolerance()),
         estimated=estimated,
         colliders=colliders,
     )
     checks_made = (*CHECKS, *(SIMULATION_CHECKS if requested else ()))
     if described:
-        shared = (reference.states & actual.states) - {Quantity.SIMULATION}
-        shared -= set() if reference.base and actual.base else {Quantity.BASE}
+        shared = (reference.states & actual.states) - {obs.Quantity.SIMULATION}
+        shared -= set() if reference.base and actual.base else {obs.Quantity.BASE}
         checks_made = tuple(one for one in CHECKS if one.quantity in shared and not one.usd_alone)
     judged = [_judge_check(check, inputs) for check in checks_made]
     checks = [record for record, _ in judged]
@@ -256,8 +241,6 @@ def _judge_check(check: Check, inputs: _Inputs) -> tuple[CheckRecord, tuple[Devi
 
 
 def _with_losses(comparison: Comparison) -> Comparison:
-    """Let values fail that only the first side states."""
-
     def lost(one: Difference) -> Difference:
         is_lost = math.isnan(one.amount) and not one.unknown
         return structs.replace(one, amount=math.inf) if is_lost else one
@@ -286,7 +269,7 @@ def _check_record(
     check: Check,
     comparison: Comparison,
     sides: Iterable[tuple[str, Side, Comparison]],
-    actual: Observation,
+    actual: obs.Observation,
     dispute: str | None = None,
 ) -> CheckRecord:
     engines = []
@@ -382,15 +365,15 @@ def _another_robot(inputs: _Inputs, checks: Iterable[CheckRecord]) -> str:
     return f"{ANOTHER_ROBOT}: {unknown} of {len(expected)} names are unknown"
 
 
-def _departures(actual: Observation) -> tuple[DeviationRecord, ...]:
+def _departures(actual: obs.Observation) -> tuple[DeviationRecord, ...]:
     """Record the inertias that the USD engine replaces, one record per cause."""
     rows = []
     for one in actual.departures:
-        stated, computed = tensor_of(one.stated), tensor_of(one.computed)
+        stated, computed = tolerances.tensor_of(one.stated), tolerances.tensor_of(one.computed)
         values: list[Value] = ["not finite"] * 2
         amount = math.inf  # relative to the largest moment
         if np.isfinite([stated, computed]).all():
-            values = [principal_moments(stated), principal_moments(computed)]
+            values = [tolerances.principal_moments(stated), tolerances.principal_moments(computed)]
             if stated.any():
                 amount = float(np.linalg.norm(computed - stated, 2) / np.linalg.norm(stated, 2))
         made = difference(f"link {one.link}", one.cause, values, MOMENT, (amount, 0.0, 0.0))
@@ -402,18 +385,18 @@ class _Trip(NamedTuple):
     """One check by one engine: it and the reference on the URDF, it on the written one."""
 
     check: Check
-    model: ToleranceModel
-    reference: Observation
-    before: Observation
-    after: Observation
+    model: tolerances.ToleranceModel
+    reference: obs.Observation
+    before: obs.Observation
+    after: obs.Observation
 
 
 def compare_round_trip(
     check: Check,
-    reference: Observation,
+    reference: obs.Observation,
     before: Mapping[str, Outcome],
     back: RoundTripOutcomes,
-    model: ToleranceModel,
+    model: tolerances.ToleranceModel,
 ) -> tuple[Comparison, Mapping[str, Comparison]] | None:
     """Compare both URDFs: differences that no engine causes, and all of each engine that can."""
     by_engine: dict[str, Comparison] = {}
@@ -510,7 +493,18 @@ def _engine_errors(
         # A USD may have the mass of a rigid group at another of its links, so that other links
         # have no <inertial> in the second file than in the first. Without the mass that the engine
         # assumes, the second observation has to equal the first one or the URDF.
-        bare, bare_after = map(_without_assumed_mass, sides)
+        bare, bare_after = (
+            structs.replace(
+                side,
+                links=tuple(
+                    structs.replace(x, mass=None)
+                    if x.name in side.defaulted and x.mass and x.mass.mass == _ASSUMED_MASS
+                    else x
+                    for x in side.links
+                ),
+            )
+            for side in sides
+        )
         precision = max(bare.precision, bare_after.precision)
         for side in (bare, trip.reference):
             same = compare(check, side, bare_after, model)
@@ -520,7 +514,7 @@ def _engine_errors(
         # Fixed joints that connect the same two links under another name: a USD may merge fixed
         # links into one body; the joint's name is another check.
         welds, others = (
-            {(j.parent, j.child): j.name for j in side.joints if j.type is JointType.FIXED}
+            {(j.parent, j.child): j.name for j in side.joints if j.type is obs.JointType.FIXED}
             for side in sides
         )
         for links in welds.keys() & others.keys():
@@ -548,16 +542,6 @@ def _errors(comparison: Comparison, precision: float) -> dict[str, Difference]:
     return {item: one for item, one in by_item(comparison).items() if not agrees(one, precision)}
 
 
-def _without_assumed_mass(reading: Observation) -> Observation:
-    links = tuple(
-        structs.replace(link, mass=None)
-        if link.name in reading.defaulted and link.mass and link.mass.mass == _ASSUMED_MASS
-        else link
-        for link in reading.links
-    )
-    return structs.replace(reading, links=links)
-
-
 def _refused(trip: _Trip) -> set[str]:
     """Name links whose inertia an engine rejects in the written URDF alone.
 
@@ -571,9 +555,9 @@ def _refused(trip: _Trip) -> set[str]:
         expected, actual = link.mass, again.get(link.name)
         if not expected or not actual or not expected.inertia or any(actual.inertia or ()):
             continue
-        small, middle, large = np.linalg.eigvalsh(tensor_of(expected.inertia))
+        small, middle, large = np.linalg.eigvalsh(tolerances.tensor_of(expected.inertia))
         if (
-            small + middle - large <= _ROUNDINGS * RELATIVE * large
+            small + middle - large <= _ROUNDINGS * tolerances.RELATIVE * large
             and abs(expected.mass - actual.mass) <= tolerance.mass * expected.mass
             and math.dist(expected.center, actual.center) <= tolerance.position
         ):

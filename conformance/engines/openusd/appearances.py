@@ -146,8 +146,6 @@ class _Texture(Struct, frozen=True):
 
 
 class MaterialLook(NamedTuple):
-    """What a preview surface shows on any Gprim."""
-
     look: Appearance  # without area
     properties: tuple[Property, ...]  # inputs and outputs with another effect
     texture: _Texture | None  # image of the colour
@@ -177,8 +175,6 @@ def state_shading(prim: Usd.Prim, faces: MeshFaces) -> observed.Shading:
 
 
 class _Part(NamedTuple):
-    """A part of a Gprim with one material."""
-
     gprim: Usd.Prim  # which holds the primvars
     area: float  # of the part [m^2]
     faces: MeshFaces | None  # of the Gprim, if it is a mesh
@@ -358,7 +354,6 @@ def _shader_look(shader: UsdShade.Shader) -> MaterialLook:
 
 @cache
 def node_inputs(identifier: str) -> dict[str, object]:
-    """Return the inputs of a shader node in the registry, with their fallbacks."""
     node = Sdr.Registry().GetShaderNodeByIdentifier(identifier)
     names = node.GetShaderInputNames() if node else ()
     return {name: node.GetShaderInput(name).GetDefaultValue() for name in names}

@@ -34,28 +34,14 @@ _URDF, _WITHIN, _TEXT = "urdf:", "urdf:within", "urdf:text"
 
 
 class OpenusdEngine:
-    """Reads a USD with OpenUSD's physics parser and mass utility."""
-
-    @property
-    def name(self) -> str:
-        return "openusd"
-
-    @property
-    def side(self) -> protocol.Side:
-        return protocol.Side.USD
+    name = "openusd"
+    side = protocol.Side.USD
 
     def availability(self) -> protocol.Availability:
         _, minor, patch = Usd.GetVersion()
         return protocol.Available(f"usd-core {minor}.{patch:02}")
 
     def observe(self, request: protocol.Request) -> Observation:
-        """Read the stage at ``request.path``.
-
-        Raises:
-            UnsupportedError: The stage cannot be opened, lacks a default prim, or holds neither a
-                body nor a frame.
-            InvalidFileError: A unit, transform, type or number is unusable.
-        """
         with stages.captured_diagnostics() as warnings:
             observation = _observe(self.name, request, warnings)
         return with_motion(observation, request.configurations, perturbed=False)
@@ -238,7 +224,6 @@ def _joint(
 
 
 def named_prims(usd: str) -> observed.NamedPrims:
-    """List the candidates for links and joints."""
     with stages.captured_diagnostics():
         reading = stages.open_reading(usd)
         joints, _ = mechanisms.connections(reading)
@@ -256,7 +241,6 @@ def named_prims(usd: str) -> observed.NamedPrims:
 
 
 def labelled(usd: str, names: Mapping[str, str]) -> str:
-    """Return the text of a layer over a USD that overrides display names."""
     below = Sdf.Layer.FindOrOpen(usd)
     layer = Sdf.Layer.CreateAnonymous(".usda")
     # Stage metadata is read from the root layer alone.
@@ -271,7 +255,6 @@ def labelled(usd: str, names: Mapping[str, str]) -> str:
 
 
 def _words(reading: Reading) -> Iterator[observed.Word]:
-    """Yield what a USD keeps under ``urdf:``."""
     for prim, properties in reading.authored:
         values = {
             name: (attribute, value)

@@ -74,7 +74,6 @@ class Connection(Struct, frozen=True, eq=False):
 
     @property
     def ends(self) -> tuple[str, str]:
-        """Bodies of the parent and the child."""
         return self.bodies[self.parent], self.bodies[self.child]
 
     @property
@@ -231,7 +230,6 @@ def _mobility(descriptor: UsdPhysics.JointDesc, units: stages.Units) -> Mobility
 
 
 def _single(token: str, bounds: tuple[float, float] | None) -> Mobility:
-    """Return the mobility about or along an axis."""
     is_angular, axis = token.startswith("rot"), "XYZ".index(token[-1])
     if is_angular and bounds is None:
         return Mobility(JointType.CONTINUOUS, axis)
@@ -242,7 +240,6 @@ def _single(token: str, bounds: tuple[float, float] | None) -> Mobility:
 
 
 def _bounds(limit: UsdPhysics.JointLimit, token: str, units: stages.Units) -> tuple[float, float]:
-    """Return the limits of an axis [m or rad]."""
     if (limit.lower, limit.upper) == (0.0, _NO_RANGE):
         return 0.0, 0.0
     lower, upper = (
@@ -289,7 +286,6 @@ class BodyTree(Struct, frozen=True):
 def span_tree(
     joints: Sequence[Connection], bodies: Sequence[str], preferred: Sequence[str]
 ) -> BodyTree:
-    """Order bodies by joints."""
     seconds = {joint.bodies[1] for joint in joints}
     # The child of a floating joint is the root of a mechanism, but not of the robot.
     adrift = {joint.bodies[1] for joint in joints if joint.mobility.type is JointType.FLOATING}

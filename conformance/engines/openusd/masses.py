@@ -23,18 +23,9 @@ import numpy as np
 from msgspec import Struct
 from pxr import Gf, Usd, UsdGeom, UsdPhysics
 
-from urdf_usd.conformance.engines import surfaces
+from urdf_usd.conformance.engines import statements, surfaces
 from urdf_usd.conformance.engines.openusd.joints import AXES
 from urdf_usd.conformance.engines.openusd.reading import Reading, urdf_name
-from urdf_usd.conformance.engines.statements import (
-    Array,
-    along_link,
-    inverses,
-    matrices,
-    rigid_part,
-    vec3,
-    vec6,
-)
 from urdf_usd.conformance.observation.robot import Departure, MassProperties, Restatement
 
 # Relative to the largest moment. float32 storage of moments and axes stays below 1e-6.
@@ -56,8 +47,8 @@ class BodyMass(Struct, frozen=True):
     properties: MassProperties  # what a simulator uses
     departures: tuple[Departure, ...]  # inertias that OpenUSD's utility replaces
     restated: Restatement | None  # the inertia, if it is authored twice
-    moments: Array  # (3) principal moments [kg m^2]
-    axes: Array  # (3, 3) rotation of the principal axes in the body
+    moments: statements.Array  # (3) principal moments [kg m^2]
+    axes: statements.Array  # (3, 3) rotation of the principal axes in the body
     computed: tuple[str, ...]  # which of mass, centre of mass and inertia are not authored
     is_empty: bool  # whether neither a mass nor a collider is authored
 
@@ -83,30 +74,34 @@ def body_mass(reading: Reading, path: str) -> BodyMass:
     if is_applied and api.GetDiagonalInertiaAttr().Get() is None:
         diagonal = Gf.Vec3f(math.nan)
     moments, axes, departures = diagonal, quat, []
-    inertia = along_link(moments, _rotation(axes)) * units.inertia
+    inertia = statements.along_link(moments, _rotation(axes)) * units.inertia
     # All zero is the sentinel of the moments, and of the axes: then they are the body's.
     own = api.GetDiagonalInertiaAttr()
     has_moments = bool(is_applied and own.HasAuthoredValue() and any(own.Get()))
     if has_moments:
         computed, moments, axes = inertia, own.Get(), api.GetPrincipalAxesAttr().Get()
-        inertia = along_link(moments, _rotation(axes)) * units.inertia
+        inertia = statements.along_link(moments, _rotation(axes)) * units.inertia
         # Not so for NaN.
         if not np.abs(inertia - computed).max() <= _DEPARTS * np.abs(inertia).max():
             cause = "OpenUSD treats moments below 1e-5 as unauthored"
-            departures.append(Departure(name, vec6(inertia), vec6(computed), cause))
+            departures.append(
+                Departure(name, statements.vec6(inertia), statements.vec6(computed), cause)
+            )
     restated = None
     is_finite = bool(np.isfinite(inertia).all())
     if is_finite and len(values := prim.GetAttribute(_NEWTON_INERTIA).Get() or ()) == 6:
         # Newton reads it instead of the mass schema.
         xx, yy, zz, xy, xz, yz = (float(value) * units.inertia for value in values)
-        restated = Restatement(name, _NEWTON_INERTIA, vec6(inertia), (xx, xy, xz, yy, yz, zz))
+        restated = Restatement(
+            name, _NEWTON_INERTIA, statements.vec6(inertia), (xx, xy, xz, yy, yz, zz)
+        )
     own_center = prim.GetAttribute(_CENTER).Get() if is_applied else None
     has_center = own_center is not None and bool(np.isfinite(own_center).all())
     authored = {"mass": has_mass, "centre of mass": has_center, "inertia": has_moments}
-    position = vec3([float(value) * units.length for value in center])
+    position = statements.vec3([float(value) * units.length for value in center])
     return BodyMass(
         properties=MassProperties(
-            float(mass) * units.mass, position, vec6(inertia) if is_finite else None
+            float(mass) * units.mass, position, statements.vec6(inertia) if is_finite else None
         ),
         departures=tuple(departures),
         restated=restated,
@@ -117,7 +112,7 @@ def body_mass(reading: Reading, path: str) -> BodyMass:
     )
 
 
-def _rotation(quat: Gf.Quatf | None) -> Array:
+def _rotation(quat: Gf.Quatf | None) -> statements.Array:
     """Return the rotation of principal axes.
 
     A quaternion that is no rotation leaves them along the body's axes: it is a sentinel, or nothing
@@ -128,7 +123,7 @@ def _rotation(quat: Gf.Quatf | None) -> Array:
     wxyz = np.array((quat.GetReal(), *quat.GetImaginary()), np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         is_rotation = abs(np.linalg.norm(wxyz) - 1.0) < _UNIT_QUAT
-    return matrices(wxyz) if is_rotation else np.eye(3)
+    return statements.matrices(wxyz) if is_rotation else np.eye(3)
 
 
 def _mass_information(
@@ -137,7 +132,7 @@ def _mass_information(
     """Return the ``MassInformation`` of a collider of a body, in stage units."""
     path = str(prim.GetPath())
     descriptor: Any = reading.shapes.get(path)
-    matrix = inverses(rigid_part(reading.matrix(body))) @ reading.matrix(path)
+    matrix = statements.inverses(statements.rigid_part(reading.matrix(body))) @ reading.matrix(path)
     solid = surfaces.EMPTY
     # Sizes of a descriptor contain the world scale.
     match descriptor and descriptor.type:
@@ -160,7 +155,7 @@ def _mass_information(
                 counts = np.array(mesh.GetFaceVertexCountsAttr().Get(), np.int64)
                 solid = surfaces.enclosed_solid(points, surfaces.fans(counts, corners), matrix)
             matrix = np.eye(4)
-    pose = rigid_part(matrix)
+    pose = statements.rigid_part(matrix)
     information = UsdPhysics.RigidBodyAPI.MassInformation()
     information.volume = solid.volume
     information.inertia = Gf.Matrix3f(*solid.inertia.ravel().tolist())

@@ -154,12 +154,10 @@ class Reading(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def up(self) -> int:
-        """Index of the up axis."""
         return "XYZ".index(UsdGeom.GetStageUpAxis(self.stage))
 
     @cached_property
     def families(self) -> frozenset[SchemaFamily]:
-        """The schema families that any joint uses."""
         prims = [self.prim(path) for path in self.joints]
         names = {
             name.lower()
@@ -174,7 +172,6 @@ class Reading(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def joint_prims(self) -> dict[str, Usd.Prim]:
-        """Joints by URDF name."""
         return {urdf_name(prim): prim for prim in map(self.prim, self.joints)}
 
     def body_of(self, collider: str) -> str:
@@ -283,7 +280,6 @@ class Reading(Struct, frozen=True, eq=False, dict=True):
         return self._placed[path]
 
     def inverse(self, path: str) -> Array:
-        """Return the inverse of the rigid world transform [m]."""
         return inverses(self.rigid(path))
 
     def within(self, path: str, outer: str) -> Array:
@@ -315,12 +311,9 @@ def _ancestors(path: str) -> Iterator[str]:
 def open_reading(path: str, *, usable: bool = False) -> Reading:
     """Open a stage with all payloads and parse the physics below its default prim.
 
-    With ``usable``, its values are known to be usable.
-
-    Raises:
-        UnsupportedError: There is no default prim.
-        InvalidFileError: A unit, transform, type or number is unusable.
-        Tf.ErrorException: OpenUSD cannot open the file.
+    A stage without one raises UnsupportedError; a unit, transform, type or number that is unusable
+    InvalidFileError, unless with ``usable`` all are known to be usable; a file that OpenUSD cannot
+    open Tf.ErrorException.
     """
     stage = Usd.Stage.Open(path)
     missing = missing_parts(stage)
@@ -348,7 +341,6 @@ def parse_physics(
     authored: Sequence[tuple[Usd.Prim, Sequence[Authored]]] = (),
     notes: tuple[str, ...] = (),
 ) -> Reading:
-    """Parse the physics of an open stage below a prim."""
     found = UsdPhysics.UsdPhysicsLoadStageFromPrimRange(stage, [root.GetPath()])
 
     def descriptors(*types: str) -> dict[str, Any]:
@@ -478,7 +470,6 @@ def _set_first_frame(joint: UsdPhysics.Joint, own: Gf.Matrix4d, second: Gf.Matri
 
 
 def missing_parts(stage: Usd.Stage) -> tuple[str, ...]:
-    """Describe layers, references and payloads that do not resolve, and cycles of them."""
     errors = (error for error in stage.GetCompositionErrors() if error.errorType in _INCOMPLETE)
     return tuple(dict.fromkeys(_one_line(str(error)).rstrip(".") for error in errors))
 
@@ -496,8 +487,7 @@ def _one_line(text: str) -> str:
 def captured_diagnostics() -> Iterator[Callable[[], tuple[str, ...]]]:
     """Trap diagnostics of OpenUSD, which would be printed; return the warnings so far, once each.
 
-    Raises:
-        UnsupportedError: OpenUSD posted an error.
+    An error raises UnsupportedError.
     """
 
     def commentary(posted: Tf.Warning) -> str:
@@ -521,7 +511,6 @@ def captured_diagnostics() -> Iterator[Callable[[], tuple[str, ...]]]:
 def refusal(
     reason: str, families: Collection[SchemaFamily], own: Collection[SchemaFamily]
 ) -> UnsupportedError:
-    """Return the error for a stage that a simulator refuses."""
     others = set(families) - {SchemaFamily.DRIVES}
     meant = not others or others & set(own)
     return InvalidFileError(reason) if meant else UnsupportedError(reason)

@@ -306,9 +306,12 @@ def _authored_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
             is_attribute = isinstance(property_, Usd.Attribute)
             if is_attribute and property_.HasSpline():
                 yield over_time(prim, f"{name} of {prim.GetName()} has a spline")
-            elif is_attribute and property_.GetNumTimeSamples() and _changes(property_, value):
-                what = "has time samples that differ from its default value"
-                yield over_time(prim, f"{name} of {prim.GetName()} {what}")
+            elif is_attribute and property_.GetNumTimeSamples():
+                samples = property_.GetTimeSamples()[:_MOST_SAMPLES]
+                is_still = value is not None and has_default(property_)
+                if not is_still or any(property_.Get(time) != value for time in samples):
+                    what = "has time samples that differ from its default value"
+                    yield over_time(prim, f"{name} of {prim.GetName()} {what}")
             if isinstance(value, Gf.Quath | Gf.Quatf | Gf.Quatd):
                 length, implied = value.GetLength(), "a unit quaternion"
                 is_usable = abs(length - 1.0) <= _UNIT or (name == _ZERO_ALLOWED and not length)
@@ -328,13 +331,6 @@ def _authored_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
                 yield _value_setting(reading, SettingKind.GEOMETRY, prim, name, usual, value)
         if prim.IsA(UsdGeom.Gprim):
             yield from _of_shape(prim, reading)
-
-
-def _changes(attribute: Usd.Attribute, value: object) -> bool:
-    """Whether a time sample differs from the default, or there is no default."""
-    if value is None or not has_default(attribute):
-        return True
-    return any(attribute.Get(t) != value for t in attribute.GetTimeSamples()[:_MOST_SAMPLES])
 
 
 def _of_shape(prim: Usd.Prim, reading: Reading) -> Iterator[UnexpectedSetting]:

@@ -112,7 +112,6 @@ def _placed(reading: stages.Reading) -> Iterator[_Placed]:
 
 
 def draw_shapes(path: str, link_names: frozenset[str]) -> tuple[observed.Drawing, ...]:
-    """Return the shapes of a stage for drawing."""
     drawn: dict[str, list[observed.Drawing]] = {}
     for prim, roles, geometry, link, to_link in _placed(stages.open_reading(path, usable=True)):
         source, matrix = str(prim.GetPath()), to_link @ geometry.turn

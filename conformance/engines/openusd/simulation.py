@@ -168,7 +168,6 @@ def joint_numbers(
 
 
 def is_storable(*values: float) -> bool:
-    """Whether float32 can represent values."""
     return all(not value or _SMALLEST <= abs(value) < UNBOUNDED for value in values)
 
 
@@ -235,7 +234,6 @@ def _schema_couplings(prim: Usd.Prim, reading: Reading) -> dict[str, observed.Mi
 
 
 def _unit_of(prim: Usd.Prim, reading: Reading) -> float:
-    """SI value of one unit of a joint's position."""
     return reading.units.position(angular=prim.IsA(UsdPhysics.RevoluteJoint))
 
 
@@ -400,7 +398,6 @@ def gains_of(prim: Usd.Prim, freedom: Freedom, units: stages.Units) -> tuple[flo
 
 
 def _agreed(values: Sequence[float | None], unit: float) -> float | None:
-    """Return the value in SI units, NaN if attributes contradict each other."""
     stated = [value for value in values if value is not None]
     if not stated:
         return None
@@ -429,7 +426,6 @@ def filtered_pairs(reading: Reading) -> Iterator[tuple[frozenset[str], str]]:
     """Yield pairs of bodies that a relationship filters out, and where."""
 
     def bodies(path: str) -> tuple[str, ...]:
-        """Return the bodies that a filter of a body, collider or articulation concerns."""
         if path in reading.shapes:
             return (reading.body_of(path),)
         if path in reading.articulations:

@@ -31,7 +31,6 @@ class Authored(NamedTuple):
 
 
 def read_authored(stage: Usd.Stage) -> list[tuple[Usd.Prim, list[Authored]]]:
-    """Return the prims of a stage with their properties."""
     # Read once, as most of a reading is spent in reading values.
     return [
         (
@@ -157,7 +156,6 @@ def has_default(attribute: Usd.Attribute) -> bool:
 
 
 def numbers_of(value: object) -> NDArray[np.number]:
-    """Return all numbers of a value of any type."""
     if isinstance(value, Gf.Quath | Gf.Quatf | Gf.Quatd):
         return np.array([value.real, *value.imaginary])
     is_none = value is None or isinstance(value, bool | str | Sdf.AssetPath)
