@@ -85,7 +85,7 @@ def match_names(
         links.add(expected.root, bases[0])
     matches = None
     while matches != (matches := (len(links.path_of), len(joints.path_of))):
-        _match_by_joints(expected.joints, prims.joints, links, joints)
+        _match_by_joints(expected, prims, links, joints)
     new = {**links.new, **joints.new}
     return spelled, {path: name for path, name in new.items() if path not in spelled}
 
@@ -158,14 +158,11 @@ def _has_world(expected: obs.Observation) -> bool:
 
 
 def _match_by_joints(
-    expected: Sequence[obs.JointObservation],
-    prims: Sequence[obs.NamedJoint],
-    links: _Matches,
-    joints: _Matches,
+    expected: obs.Observation, prims: obs.NamedPrims, links: _Matches, joints: _Matches
 ) -> None:
     """Match ends of matched joints, joints between matched links, and the only ones of a type."""
-    prim_at = {prim.path: prim for prim in prims}
-    for joint in expected:
+    prim_at = {prim.path: prim for prim in prims.joints}
+    for joint in expected.joints:
         if (path := joints.path_of.get(joint.name)) is None:
             continue
         # Most converters let the parent come first.
@@ -183,23 +180,23 @@ def _match_by_joints(
             links.add(joint.child, second)
     between = {
         ends: joint.name
-        for joint in expected
+        for joint in expected.joints
         if joint.name not in joints.path_of and len(ends := links.bodies(joint)) == 2
     }
-    for prim in prims:
+    for prim in prims.joints:
         if (matched := between.get(links.bodies(prim))) is not None:
             joints.add(matched, prim.path)
     for link, motion in product(tuple(links.name_of), _MOTIONS):
         # One body may carry both links of a joint, which then has no prim.
         unmatched = [
             joint
-            for joint in expected
+            for joint in expected.joints
             if joint.name not in joints.path_of
             and joint.type in motion
             and link in (ends := links.bodies(joint))
             and (len(ends) > 1 or not {joint.parent, joint.child} <= links.path_of.keys())
         ]
-        free = (one for one in prims if one.path not in joints.name_of and one.type in motion)
+        free = (x for x in prims.joints if x.path not in joints.name_of and x.type in motion)
         found = [prim for prim in free if link in links.bodies(prim)]
         if len(unmatched) == len(found) == 1:
             joint, prim = unmatched[0], found[0]

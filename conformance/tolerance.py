@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 from msgspec import Struct, field
@@ -47,6 +48,7 @@ _DEFAULTED_MOMENT = 2.5e-10
 # counts as zero.
 NEGLIGIBLE_INERTIA = 1e-15
 Array = NDArray[np.float64]
+Groups: TypeAlias = Sequence[Sequence[str]]
 
 _GRAVITY = 9.81
 _EXTENT = 0.1  # least size of a body with defaulted inertia [m]
@@ -252,9 +254,7 @@ def tensor_of(values: obs.Vec6) -> Array:
 
 
 def group_masses(
-    observation: obs.Observation,
-    groups: Sequence[Sequence[str]],
-    joints: Sequence[obs.JointObservation],
+    observation: obs.Observation, groups: Groups, joints: Sequence[obs.JointObservation]
 ) -> tuple[GroupMass | None, ...]:
     """Combine the masses of each group; None if a required mass or frame is not known."""
     frames, masses = observation.frames, masses_of(observation)
@@ -327,10 +327,7 @@ class _Motion(Struct, frozen=True, eq=False):
 
 
 def motion_scale(
-    expected: obs.Observation,
-    groups: Sequence[Sequence[str]],
-    bounds: Mapping[str, FrameBound],
-    size: float,
+    expected: obs.Observation, groups: Groups, bounds: Mapping[str, FrameBound], size: float
 ) -> MotionScale | None:
     dynamics = expected.dynamics
     masses = [mass for mass in group_masses(expected, groups, expected.joints) if mass is not None]
@@ -417,7 +414,7 @@ def _group_motions(
             joint = joint_named[name]
             link, joint_type, axis = joint.child, joint.type, joint.axis
             bound = bounds[link]
-        rows, translations = carried.get(link, []), obs.TRANSLATIONS.get(joint_type, 0)
+        rows, translations = carried.get(link, []), obs.TRANSLATIONS[joint_type]
         directions = rotations[:, column[link]] @ _directions(joint_type, axis)
         arms = centers[:, rows] - positions[:, None, column[link]]
         reach = np.linalg.norm(arms, axis=2)
@@ -519,17 +516,14 @@ def rollout_spread(
 
 
 def distance(
-    first: obs.RolloutState,
-    second: obs.RolloutState,
-    at: tuple[int, int],
-    joint_type: obs.JointType,
+    first: obs.RolloutState, second: obs.RolloutState, at: tuple[int, int], kind: obs.JointType
 ) -> float:
     """Return the distance of two states of a joint at an index in each: the largest of any kind."""
-    count = obs.TRANSLATIONS.get(joint_type, 0)
+    count = obs.TRANSLATIONS[kind]
     p, q = first.positions[at[0]], second.positions[at[1]]
     u, v = first.velocities[at[0]], second.velocities[at[1]]
     angle = math.dist(p[count:], q[count:])
-    if joint_type in {obs.JointType.FLOATING, obs.JointType.SPHERICAL}:
+    if kind in {obs.JointType.FLOATING, obs.JointType.SPHERICAL}:
         # Quaternions of either sign; |p - q| = 2 sin(angle / 4).
         chord = min(angle, math.dist(p[count:], [-value for value in q[count:]]))
         angle = 4 * math.asin(min(chord / 2, 1.0))

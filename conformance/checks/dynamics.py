@@ -13,18 +13,7 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.checks.check import (
-    Compared,
-    Comparison,
-    Sides,
-    check,
-    difference,
-    is_not,
-    not_stated,
-    relative_difference,
-    stated,
-    unexpected,
-)
+from urdf_usd.conformance.checks import check
 from urdf_usd.conformance.checks.kinematics import joint_errors
 from urdf_usd.conformance.checks.mass import differing_links
 from urdf_usd.conformance.observation import robot as obs
@@ -66,7 +55,7 @@ def unit_hint(expected: float, actual: float) -> str:
     return ""
 
 
-def _pairs(sides: Sides) -> Iterator[tuple[obs.JointObservation, obs.JointObservation]]:
+def _pairs(sides: check.Sides) -> Iterator[tuple[obs.JointObservation, obs.JointObservation]]:
     """Pair joints with one coordinate on both sides; types are another check."""
     return (pair for pair in sides.joints if all(obs.COORDINATES[one.type] == 1 for one in pair))
 
@@ -79,18 +68,18 @@ def _position_check(side: str, absent: float) -> None:
     )
     title, reads = f"{side} position limits", f"physics:{side}Limit"
 
-    @check(f"limits.{side}", title, obs.Quantity.LIMITS, "1", clause=clause, reads=reads)
-    def limits(sides: Sides) -> Iterator[Difference]:
+    @check.check(f"limits.{side}", title, obs.Quantity.LIMITS, "1", clause=clause, reads=reads)
+    def limits(sides: check.Sides) -> Iterator[Difference]:
         for pair in _pairs(sides):
             values = (getattr(joint, side) for joint in pair)
             one, two = (stored_limit(absent if limit is None else limit) for limit in values)
             shown: list[Value] = ["unlimited" if math.isinf(own) else own for own in (one, two)]
             unit = "m" if pair[0].type is obs.JointType.PRISMATIC else "rad"
-            text = is_not(f"{side} limit", shown, unit, unit_hint(one, two))
+            text = check.is_not(f"{side} limit", shown, unit, unit_hint(one, two))
             # Most limits are a few radians; some are large numbers that mean "none".
             bound = 0.0 if math.isinf(one) else scalar_bound(one) / max(1.0, abs(one))
-            amounts = relative_difference(one, two, least=1.0), bound, sides.tolerance.limit
-            yield difference(f"joint {pair[0].name}", text, shown, unit, amounts)
+            amounts = check.relative_difference(one, two, least=1.0), bound, sides.tolerance.limit
+            yield check.difference(f"joint {pair[0].name}", text, shown, unit, amounts)
 
 
 def _number_check(
@@ -105,8 +94,8 @@ def _number_check(
     group, _, field = id.partition(".")
     absent = 0.0 if group == "dynamics" else None
 
-    @check(id, title, quantity, "1", clause=clause, reads=reads)
-    def numbers(sides: Sides) -> Iterator[Difference]:
+    @check.check(id, title, quantity, "1", clause=clause, reads=reads)
+    def numbers(sides: check.Sides) -> Iterator[Difference]:
         for pair in _pairs(sides):
             value, found = values = [getattr(joint, field) for joint in pair]
             if value is None and found is None:
@@ -117,12 +106,12 @@ def _number_check(
                 # Which attribute the engine expected, if another states the value.
                 notes = (pair[1].note or "").split("; ")
                 hint = "".join(f" ({note})" for note in notes if f":{field} is " in note)
-            shown = [stated(one, "another for each simulator") for one in values]
+            shown = [check.stated(one, "another for each simulator") for one in values]
             unit = units[pair[0].type is obs.JointType.PRISMATIC]
             amount = 0.0 if same else _ratio(value, found)
             amounts = amount, scalar_bound(1.0), sides.tolerance.force
-            text = is_not(field, shown, unit, hint)
-            yield difference(f"joint {pair[0].name}", text, shown, unit, amounts)
+            text = check.is_not(field, shown, unit, hint)
+            yield check.difference(f"joint {pair[0].name}", text, shown, unit, amounts)
 
 
 def _ratio(expected: float | None, actual: float | None) -> float:
@@ -132,7 +121,7 @@ def _ratio(expected: float | None, actual: float | None) -> float:
     tiny = abs(expected) <= _SMALLEST and abs(actual) <= _SMALLEST
     if tiny or (expected >= _FARTHEST and actual >= _FARTHEST):
         return 0.0
-    return relative_difference(expected, actual)
+    return check.relative_difference(expected, actual)
 
 
 _position_check("lower", -math.inf)
@@ -164,20 +153,20 @@ for _id, _title, _quantity, _units, _clause, _reads in (
 ):
     _number_check(_id, _title, _quantity, _units, _clause, _reads)
 
-unexpected(
+check.unexpected(
     obs.SettingKind.DRIVE,
     "dynamics.drives",
     "drives without gains",
     "No drive has stiffness or damping, and no actuator acts on a joint: URDF has no controller.",
     "newton:targets mjc:biasPrm mjc:biasType mjc:gainPrm",
 )
-unexpected(
+check.unexpected(
     obs.SettingKind.JOINT,
     "dynamics.joints",
     "other joint properties",
     "No joint has an armature, springs at its limits or other properties that URDF lacks.",
 )
-unexpected(
+check.unexpected(
     obs.SettingKind.BODY,
     "dynamics.bodies",
     "other body properties",
@@ -185,24 +174,24 @@ unexpected(
 )
 
 
-@check("dynamics.inertia_matrix", "joint-space inertia", obs.Quantity.MOTION, "1")
-def _inertia_matrices(sides: Sides) -> Comparison:
+@check.check("dynamics.inertia_matrix", "joint-space inertia", obs.Quantity.MOTION, "1")
+def _inertia_matrices(sides: check.Sides) -> check.Comparison:
     """M(q) over all configurations with a floating root, relative to diagonal inertias."""
     return _equations("inertia", sides)
 
 
-@check("dynamics.bias", "gravity and velocity forces", obs.Quantity.MOTION, "1")
-def _bias_forces(sides: Sides) -> Comparison:
+@check.check("dynamics.bias", "gravity and velocity forces", obs.Quantity.MOTION, "1")
+def _bias_forces(sides: check.Sides) -> check.Comparison:
     """Gravity, Coriolis and centrifugal forces, relative to their upper bound at each joint."""
     return _equations("force", sides)
 
 
-def _equations(what: str, sides: Sides) -> Comparison:
+def _equations(what: str, sides: check.Sides) -> check.Comparison:
     """Compare per joint, by the entry that exceeds its bounds the most."""
     expected, actual, model = sides.expected, sides.actual, sides.model
     motion, first, second = model.motion, expected.dynamics, actual.dynamics
     if motion is None or first is None or second is None:
-        return not_stated(expected if first is None else actual, "equations of motion")
+        return check.not_stated(expected if first is None else actual, "equations of motion")
     labels = expected.frames.labels if expected.frames else ()
     # The s velocities that both sides and the tolerance model have.
     indices = [obs.velocity_indices(side.joints) for side in (motion, first, second)]
@@ -227,7 +216,9 @@ def _equations(what: str, sides: Sides) -> Comparison:
 
     lost, none = (math.nan, 0.0, 0.0), (None, None)
     differences = [
-        difference(subject(name), f"{actual.engine} states no {what}", none, "", lost, item=name)
+        check.difference(
+            subject(name), f"{actual.engine} states no {what}", none, "", lost, item=name
+        )
         for name in dict.fromkeys(first.joints)
         # Some engines fix the root.
         if name in motion.joints and name not in {obs.ROOT_MOTION, *joints}
@@ -249,10 +240,10 @@ def _equations(what: str, sides: Sides) -> Comparison:
         text = f"{what}{pair} differs by {amount:.3g} of its scale at {label!r}"
         sizes = amount, float(bounds[row, column]), float(tolerances[row, column])
         fields = {"item": name, "configuration": label}
-        differences.append(difference(subject(name), text, none, "", sizes, **fields))
+        differences.append(check.difference(subject(name), text, none, "", sizes, **fields))
     partial = f"at the first {len(off)} of {len(labels)} configurations"
     note = partial if len(off) < len(labels) else None
-    return Compared(_traced(differences, sides), note=note)
+    return check.Compared(_traced(differences, sides), note=note)
 
 
 def _worst(joints: Sequence[str], amounts: Array, excess: Array) -> dict[str, tuple[int, int, int]]:
@@ -267,9 +258,9 @@ def _worst(joints: Sequence[str], amounts: Array, excess: Array) -> dict[str, tu
     return worst
 
 
-def _traced(differences: Sequence[Difference], sides: Sides) -> tuple[Difference, ...]:
+def _traced(differences: Sequence[Difference], sides: check.Sides) -> tuple[Difference, ...]:
     """Trace failing differences of joints to the links that they carry, and joints on the way."""
-    if all(difference.grade is not Grade.FAILS for difference in differences):
+    if all(one.grade is not Grade.FAILS for one in differences):
         return tuple(differences)
     links = [link for group in sides.model.groups for link in group]
     chains = {link: tuple(joint.name for joint in sides.model.chain(link)) for link in links}
@@ -291,16 +282,16 @@ def _traced(differences: Sequence[Difference], sides: Sides) -> tuple[Difference
     return tuple(map(traced, differences))
 
 
-@check("dynamics.rollout", "1 s simulation rollout", obs.Quantity.ROLLOUT, "rad or m")
-def _rollout_states(sides: Sides) -> Comparison:
+@check.check("dynamics.rollout", "1 s simulation rollout", obs.Quantity.ROLLOUT, "rad or m")
+def _rollout_states(sides: check.Sides) -> check.Comparison:
     """Positions and velocities after 1 s in MuJoCo without drives, or earlier if too sensitive."""
     # The simulation of the actual side may diverge where any joint is too sensitive; earlier than
     # that, divergence is a failure.
     rollout, found = sides.expected.rollout, sides.actual.rollout
     if rollout is None and found is None:
-        return Compared()
+        return check.Compared()
     if rollout is None or found is None:
-        return not_stated(sides.expected if rollout is None else sides.actual, "rollout")
+        return check.not_stated(sides.expected if rollout is None else sides.actual, "rollout")
     types = {joint.name: joint.type for joint in sides.model.joint_to.values()}
     spreads = tuple(zip(*sides.model.spread.values(), strict=True))
     sensitive = (at for at, spread in enumerate(spreads) if not all(map(_is_comparable, spread)))
@@ -310,7 +301,7 @@ def _rollout_states(sides: Sides) -> Comparison:
         for name in rollout.joints
         if name in types
     }
-    chaotic = [name for name, difference in compared.items() if difference is None]
+    chaotic = [name for name, made in compared.items() if made is None]
     notes = []
     if not rollout.states:
         notes.append("the rollout of the URDF diverges")
@@ -318,8 +309,8 @@ def _rollout_states(sides: Sides) -> Comparison:
         notes.append(f"until {rollout.states[-1].time:g} s")
     if chaotic:
         notes.append(f"not compared, too sensitive to rounding: joint {', '.join(chaotic)}")
-    differences = [difference for difference in compared.values() if difference is not None]
-    return Compared(_traced(differences, sides), note="; ".join(notes) or None)
+    differences = [made for made in compared.values() if made is not None]
+    return check.Compared(_traced(differences, sides), note="; ".join(notes) or None)
 
 
 def _is_comparable(spread: float) -> bool:
@@ -332,7 +323,7 @@ def _state_difference(
     joint_type: obs.JointType,
     expected: obs.Rollout,
     actual: obs.Rollout,
-    sides: Sides,
+    sides: check.Sides,
     steady: int,
 ) -> Difference | None:
     """Compare a joint at the last state at which it is not too sensitive, if there is one.
@@ -359,4 +350,4 @@ def _state_difference(
             text = f"differs by {amount:.3g} rad or m (or per second) after {time:g} s"
     tolerance = max(sides.tolerance.limit, _FREEDOM * spreads[last])
     amounts, message = (amount, spreads[last] + ARITHMETIC, tolerance), f"joint {name} {text}"
-    return difference(f"joint {name}", "", (None, None), "", amounts, message=message)
+    return check.difference(f"joint {name}", "", (None, None), "", amounts, message=message)

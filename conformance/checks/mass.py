@@ -16,16 +16,7 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from urdf_usd.conformance.checks.check import (
-    Differences,
-    Sides,
-    check,
-    difference,
-    flags,
-    is_not,
-    relative_difference,
-    stated,
-)
+from urdf_usd.conformance.checks import check
 from urdf_usd.conformance.checks.kinematics import joint_errors
 from urdf_usd.conformance.observation.robot import Base, MassProperties, Observation, Quantity
 from urdf_usd.conformance.tolerance import (
@@ -55,8 +46,8 @@ MOMENT = "kg m^2"
 _HARMLESS = DEFAULTED * (1 + 1e-6)
 
 
-@check("mass.stated", "authored masses", Quantity.MASS, usd_alone=True)
-def _stated(sides: Sides) -> Differences:
+@check.check("mass.stated", "authored masses", Quantity.MASS, usd_alone=True)
+def _stated(sides: check.Sides) -> check.Differences:
     """Every rigid body has an authored mass: consumers compute or assume others."""
     actual, named = sides.actual, {link for group in sides.model.groups for link in group}
     bodies = [
@@ -65,35 +56,35 @@ def _stated(sides: Sides) -> Differences:
         if link.name in named and (link.mass or link.name in actual.defaulted)
     ]
     message = "link {}: rigid body without an authored mass above zero"
-    return flags("link", bodies, actual.defaulted, message, ("authored", "not authored"))
+    return check.flags("link", bodies, actual.defaulted, message, ("authored", "not authored"))
 
 
-@check("mass.link.mass", "mass per link", Quantity.MASS, "1", reads="physics:mass")
-def _link_masses(sides: Sides) -> Differences:
+@check.check("mass.link.mass", "mass per link", Quantity.MASS, "1", reads="physics:mass")
+def _link_masses(sides: check.Sides) -> check.Differences:
     """Effective mass of every link, relative to that of the URDF."""
     for name, *pair in _links(sides):
         masses = [own.mass if own else 0.0 for own in pair]
         yield _mass_difference("link", name, masses[0], masses[1], sides.model)
 
 
-@check(
+@check.check(
     "mass.link.center", "centre of mass per link", Quantity.MASS, "m", reads="physics:centerOfMass"
 )
-def _link_centers(sides: Sides) -> Differences:
+def _link_centers(sides: check.Sides) -> check.Differences:
     """Centre of mass in the link frame, of links with mass."""
     for name, one, two in _massive(sides):
         bound = center_bound(one.center)
         yield _center_difference(f"link {name}", one.center, two.center, bound, sides)
 
 
-@check(
+@check.check(
     "mass.link.inertia",
     "inertia per link",
     Quantity.MASS,
     "1",
     reads="physics:diagonalInertia physics:principalAxes",
 )
-def _link_inertias(sides: Sides) -> Differences:
+def _link_inertias(sides: check.Sides) -> check.Differences:
     """Inertia tensor about the centre of mass in the link frame, relative to its largest moment."""
     for name, one, two in _massive(sides):
         if one.inertia is None:
@@ -102,13 +93,13 @@ def _link_inertias(sides: Sides) -> Differences:
         if two.inertia is None:
             values, amounts = (principal_moments(tensor), "not stated"), (math.nan, 0.0, 0.0)
             text = f"{sides.actual.engine} states no inertia"
-            yield difference(subject, text, values, MOMENT, amounts)
+            yield check.difference(subject, text, values, MOMENT, amounts)
             continue
         found, bound = tensor_of(two.inertia), inertia_bound(tensor)
         yield _inertia_difference(subject, tensor, found, one.mass, bound, sides)
 
 
-@check(
+@check.check(
     "mass.link.agreement",
     "consistent inertia per link",
     Quantity.MASS,
@@ -116,7 +107,7 @@ def _link_inertias(sides: Sides) -> Differences:
     usd_alone=True,
     reads="newton:inertia",
 )
-def _agreement(sides: Sides) -> Differences:
+def _agreement(sides: check.Sides) -> check.Differences:
     """An inertia authored both in the mass schema and in newton:inertia is the same in both."""
     links = {link.name for link in sides.expected.links}
     for restated in sides.actual.restated:
@@ -126,15 +117,15 @@ def _agreement(sides: Sides) -> Differences:
         subject, attribute = f"link {restated.link}", restated.attribute
         if not np.isfinite(second).all():
             values, amounts = (principal_moments(first), "not finite"), (math.inf, 0.0, 0.0)
-            yield difference(subject, f"{attribute} is not finite", values, MOMENT, amounts)
+            yield check.difference(subject, f"{attribute} is not finite", values, MOMENT, amounts)
             continue
         mass, bound = sides.model.total_mass or 1.0, inertia_bound(first)
         made = _inertia_difference(subject, first, second, mass, bound, sides)
         yield structs.replace(made, message=f"{made.message}, in {attribute}")
 
 
-@check("mass.group.mass", "mass per rigid group", Quantity.MASS, "1")
-def _group_masses(sides: Sides) -> Differences:
+@check.check("mass.group.mass", "mass per rigid group", Quantity.MASS, "1")
+def _group_masses(sides: check.Sides) -> check.Differences:
     """Total mass of links that fixed joints connect."""
     masses = masses_of(sides.expected), masses_of(sides.actual)
     for group in _welded(sides.model):
@@ -146,8 +137,8 @@ def _group_masses(sides: Sides) -> Differences:
         yield _mass_difference("group", group[0], mass, other, sides.model, traces)
 
 
-@check("mass.group.center", "centre of mass per rigid group", Quantity.MASS, "m")
-def _group_centers(sides: Sides) -> Differences:
+@check.check("mass.group.center", "centre of mass per rigid group", Quantity.MASS, "m")
+def _group_centers(sides: check.Sides) -> check.Differences:
     """Centre of mass of links that fixed joints connect, in the frame of the group's first link."""
 
     def measure(subject: str, one: GroupMass, two: GroupMass) -> Difference:
@@ -157,8 +148,8 @@ def _group_centers(sides: Sides) -> Differences:
     return _of_groups(measure, sides, "mass", "center")
 
 
-@check("mass.group.inertia", "inertia per rigid group", Quantity.MASS, "1")
-def _group_inertias(sides: Sides) -> Differences:
+@check.check("mass.group.inertia", "inertia per rigid group", Quantity.MASS, "1")
+def _group_inertias(sides: check.Sides) -> check.Differences:
     """Inertia of links that fixed joints connect, relative to the largest principal moment."""
 
     def measure(subject: str, one: GroupMass, two: GroupMass) -> Difference:
@@ -171,8 +162,8 @@ def _group_inertias(sides: Sides) -> Differences:
     return _of_groups(measure, sides, "mass", "center", "inertia")
 
 
-@check("mass.total", "mass of the robot", Quantity.MASS, "1")
-def _total(sides: Sides) -> Differences:
+@check.check("mass.total", "mass of the robot", Quantity.MASS, "1")
+def _total(sides: check.Sides) -> check.Differences:
     """Sum over all links, relative."""
     masses, found = masses_of(sides.expected), masses_of(sides.actual)
     # Massless links of a fixed base may have a harmless mass in the USD: the base has to be a body,
@@ -196,7 +187,7 @@ def _total(sides: Sides) -> Differences:
     yield _mass_difference("robot", "robot", mass, other, sides.model, traces)
 
 
-def unread_masses(links: Iterable[str], sides: Sides) -> tuple[str, ...]:
+def unread_masses(links: Iterable[str], sides: check.Sides) -> tuple[str, ...]:
     """Name the links whose mass one side has, and the other does not read."""
     unread: set[str] = set()
     both = sides.expected, sides.actual
@@ -206,7 +197,7 @@ def unread_masses(links: Iterable[str], sides: Sides) -> tuple[str, ...]:
     return tuple(name for name in links if name in unread)
 
 
-def differing_links(links: Sequence[str], sides: Sides, *aspects: str) -> tuple[str, ...]:
+def differing_links(links: Sequence[str], sides: check.Sides, *aspects: str) -> tuple[str, ...]:
     """Name the links whose own mass properties differ in an aspect: mass, center or inertia."""
     expected, actual = masses_of(sides.expected), masses_of(sides.actual)
     tolerance = sides.tolerance
@@ -232,13 +223,13 @@ def _carries(own: _Mass) -> bool:
     return own is not None and own.mass > 0
 
 
-def _links(sides: Sides) -> Iterator[tuple[str, _Mass, _Mass]]:
+def _links(sides: check.Sides) -> Iterator[tuple[str, _Mass, _Mass]]:
     """Pair links whose own mass both sides state, unless one side adds it to another link."""
     masses, found = masses_of(sides.expected), masses_of(sides.actual)
-    stated = found.keys() - set(unread_masses(masses, sides))
+    known = found.keys() - set(unread_masses(masses, sides))
     harmless = _HARMLESS * (sides.model.total_mass or 1.0)
     for group in sides.model.groups:
-        pairs = [(n, masses[n], found[n]) for n in group if n in masses and n in stated]
+        pairs = [(n, masses[n], found[n]) for n in group if n in masses and n in known]
         moved = any(
             _carries(one) != _carries(two)
             and (_carries(one) or (two.mass if two else 0.0) > harmless)
@@ -248,7 +239,7 @@ def _links(sides: Sides) -> Iterator[tuple[str, _Mass, _Mass]]:
             yield from pairs
 
 
-def _massive(sides: Sides) -> Iterator[tuple[str, MassProperties, MassProperties]]:
+def _massive(sides: check.Sides) -> Iterator[tuple[str, MassProperties, MassProperties]]:
     for name, one, two in _links(sides):
         if one and two and one.mass > 0 and two.mass > 0:
             yield name, one, two
@@ -259,8 +250,8 @@ def _welded(model: ToleranceModel) -> tuple[tuple[str, ...], ...]:
 
 
 def _of_groups(
-    measure: Callable[[str, GroupMass, GroupMass], Difference], sides: Sides, *aspects: str
-) -> Differences:
+    measure: Callable[[str, GroupMass, GroupMass], Difference], sides: check.Sides, *aspects: str
+) -> check.Differences:
     """Compare each group with mass by a measure; failures are traced to links and fixed joints."""
     model = sides.model
     both = (_masses_of_groups(side, model) for side in (sides.expected, sides.actual))
@@ -290,7 +281,7 @@ def _masses_of_groups(side: Observation, model: ToleranceModel) -> tuple[GroupMa
 
 def _unstated_group(head: str, engine: str) -> Difference:
     text, values = f"{engine} does not state mass and frame of all links", (None, "not stated")
-    return difference(f"group {head}", text, values, "", (math.nan, 0.0, 0.0))
+    return check.difference(f"group {head}", text, values, "", (math.nan, 0.0, 0.0))
 
 
 def _mass_difference(
@@ -304,20 +295,24 @@ def _mass_difference(
     """Compare masses [kg], relative to the expected one, or to the robot's if that is zero."""
     subject = name if kind == name else f"{kind} {name}"
     bound, tolerance = scalar_bound(1.0), model.tolerance.mass
-    amount = relative_difference(expected, actual)
-    values = stated(expected), stated(actual)
+    amount = check.relative_difference(expected, actual)
+    values = check.stated(expected), check.stated(actual)
     if expected == 0 and actual != 0:
         amount = actual / (model.total_mass or 1.0)
         bound, tolerance = 0.0, _HARMLESS
-    text = is_not("mass", values, "kg")
+    text = check.is_not("mass", values, "kg")
     if expected == 0 and amount <= tolerance:
         text = f"mass is defaulted: {value_text(values[1], 'kg')}, massless {kind} in the URDF"
     amounts = amount, bound, tolerance
-    return difference(subject, text, values, "kg", amounts, item=name, traces=traces)
+    return check.difference(subject, text, values, "kg", amounts, item=name, traces=traces)
 
 
 def _center_difference(
-    subject: str, expected: Sequence[float], actual: Sequence[float], bound: float, sides: Sides
+    subject: str,
+    expected: Sequence[float],
+    actual: Sequence[float],
+    bound: float,
+    sides: check.Sides,
 ) -> Difference:
     """Compare centres of mass (3,) [m]."""
     amount = length(np.subtract(expected, actual))
@@ -325,7 +320,7 @@ def _center_difference(
     texts = [value_text(one, "m") for one in values]
     text = f"centre of mass differs by {amount:.3g} m: {texts[1]}, not {texts[0]}"
     amounts = amount if math.isfinite(amount) else math.inf, bound, sides.tolerance.position
-    return difference(subject, text, values, "m", amounts)
+    return check.difference(subject, text, values, "m", amounts)
 
 
 def _inertia_difference(
@@ -334,7 +329,7 @@ def _inertia_difference(
     actual: Array,
     mass: float,
     bound: float,
-    sides: Sides,
+    sides: check.Sides,
     defaulted: float = 0.0,
 ) -> Difference:
     """Compare tensors (3, 3) about the centre of mass [kg m^2], by the spectral norm.
@@ -354,11 +349,11 @@ def _inertia_difference(
         amount = DEFAULTED * norm / harmless_moment(mass, model.size, model.total_mass)
         bound, tolerance = 0.0, _HARMLESS
     moments = principal_moments(expected), principal_moments(actual)
-    text, pairs = is_not("inertia", moments, MOMENT), zip(*moments, strict=True)
+    text, pairs = check.is_not("inertia", moments, MOMENT), zip(*moments, strict=True)
     if amount > tolerance and all(abs(one - two) <= scale * tolerance for one, two in pairs):
         right = value_text(moments[0], MOMENT)
         text = f"inertia has the right principal moments, {right}, but wrong axes"
     elif scale == 0 and amount <= tolerance:
         text = f"inertia is defaulted: {value_text(moments[1], MOMENT)}, point mass in the URDF"
     amounts = amount if math.isfinite(amount) else math.inf, bound, tolerance
-    return difference(subject, text, moments, MOMENT, amounts)
+    return check.difference(subject, text, moments, MOMENT, amounts)

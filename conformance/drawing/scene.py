@@ -17,7 +17,7 @@ from urdf_usd.conformance.checks.kinematics import angles
 from urdf_usd.conformance.engines.openusd.shapes import draw_shapes
 from urdf_usd.conformance.engines.protocol import UnsupportedError
 from urdf_usd.conformance.engines.reference import draw_shapes as draw_urdf
-from urdf_usd.conformance.engines.statements import vec3
+from urdf_usd.conformance.engines.statements import transforms, vec3
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.sampling import plane
 from urdf_usd.conformance.observation.shapes import Drawing, Role, ShapeKind, ShapeObservation
@@ -199,13 +199,9 @@ def build_model(
     ``normals`` are axes of planar joints, which define the directions in the plane of both models.
     """
     poses: dict[str, Array] = {}
-    if observation.frames is not None:
-        frames = observation.frames
-        for name, turn, origin in zip(
-            frames.links, frames.rotations[0], frames.positions[0], strict=True
-        ):
-            poses[name] = np.eye(4)
-            poses[name][:3, :3], poses[name][:3, 3] = turn, origin
+    if (frames := observation.frames) is not None:
+        placed = transforms(frames.rotations[0], frames.positions[0])
+        poses = dict(zip(frames.links, placed, strict=True))
     joints = _parents_first(observation, poses)
     reached = {observation.root, *(joint.child for joint in joints)}
     return records.SceneModel(
@@ -409,7 +405,16 @@ def coarsen(
         for steps in (_FINE, *_COARSER):
             corners, faces = _merged(whole, visible, steps)
             if len(faces) <= _COLLAPSED:
-                corners, faces = _collapsed(corners, faces, span, target)
+                # Collapsing edges keeps the shape better than merging points on a grid: with the
+                # true aspect ratio, which affects the choice of edges, and in a unit in which the
+                # first passes collapse only edges of flat parts.
+                unit = np.linalg.norm(span) / _UNITS
+                coarse, faces = fast_simplification.simplify(
+                    np.ascontiguousarray(corners * (span / unit), np.float32),
+                    np.ascontiguousarray(faces, np.int32),
+                    target_count=target,
+                )
+                corners = np.clip(coarse * (unit / span), 0.0, 1.0)
             if len(faces) <= _LEFT * target:
                 break
     grid, faces = _merged(corners, faces, _STEPS)
@@ -428,19 +433,6 @@ def coarsen(
         drawn=len(faces),
     )
     return made[key]
-
-
-def _collapsed(corners: Array, faces: _Faces, span: Array, target: int) -> tuple[Array, _Faces]:
-    """Collapse edges, which keeps the shape better than merging points on a grid."""
-    # With the true aspect ratio, which affects the choice of edges, and in a unit in
-    # which the first passes collapse only edges of flat parts.
-    unit = np.linalg.norm(span) / _UNITS
-    coarse, remaining = fast_simplification.simplify(
-        np.ascontiguousarray(corners * (span / unit), np.float32),
-        np.ascontiguousarray(faces, np.int32),
-        target_count=target,
-    )
-    return np.clip(coarse * (unit / span), 0.0, 1.0), remaining
 
 
 def _merged(points: Array, faces: _Faces, steps: int) -> tuple[Array, _Faces]:

@@ -8,10 +8,9 @@ joint's name and pose.
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -57,31 +56,24 @@ def _parse(
     from pydrake.multibody.parsing import Parser
     from pydrake.multibody.plant import MultibodyPlant
 
-    plant = MultibodyPlant(time_step=0.0)
-    with _captured_log() as messages:
-        parser = Parser(plant)
-        models = parser.AddModels(path) if path else parser.AddModelsFromString(text, "urdf")
-        plant.Finalize()
-    return plant, models, [f"Drake warns: {text}" for text in dict.fromkeys(messages)]
-
-
-@contextlib.contextmanager
-def _captured_log() -> Iterator[list[str]]:
-    """Collect the log of Drake, which would go to standard error."""
-    messages: list[str] = []
+    plant, messages = MultibodyPlant(time_step=0.0), list[str]()
 
     class Listener(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             messages.append(_portable(record.getMessage()))
 
+    # Its log would go to standard error.
     log, listener = logging.getLogger("drake"), Listener()
     propagated, log.propagate = log.propagate, False
     log.addHandler(listener)
     try:
-        yield messages
+        parser = Parser(plant)
+        models = parser.AddModels(path) if path else parser.AddModelsFromString(text, "urdf")
+        plant.Finalize()
     finally:
         log.removeHandler(listener)
         log.propagate = propagated
+    return plant, models, [f"Drake warns: {text}" for text in dict.fromkeys(messages)]
 
 
 def _portable(text: str) -> str:

@@ -150,7 +150,7 @@ def _read(path: str, changed: int) -> MjcfRobot:
             top = list(spec.worldbody.bodies)
             if not top:
                 raise protocol.UnsupportedError("the MJCF has no body")
-            uncompared = _uncompared(spec)
+            uncompared = {what: len(getattr(spec, name, ())) for what, name in _LISTS.items()}
             free = [_is_free(body) for body in top]
             root = top[0] if len(top) == 1 and (free[0] or not top[0].joints) else None
             model, held = _compiled(spec, root)
@@ -384,9 +384,7 @@ def body_mass(model: mujoco.MjModel, body: int) -> obs.MassProperties | None:
 
 
 def link_frames(
-    mechanism: models.Mechanism,
-    links: Mapping[str, tuple[int, slice]],
-    configurations: obs.Configurations,
+    mechanism: models.Mechanism, links: Mapping[str, tuple[int, slice]], chosen: obs.Configurations
 ) -> obs.Frames:
     """State poses relative to the first link.
 
@@ -394,7 +392,7 @@ def link_frames(
     that follow: it is where the body is while they are at their start.
     """
     model, data = mechanism.model, mujoco.MjData(mechanism.model)
-    qpos, _ = mechanism.states(configurations)
+    qpos, _ = mechanism.states(chosen)
 
     def place(row: int) -> tuple[Array, Array]:
         poses: list[tuple[Array, Array]] = []
@@ -408,7 +406,7 @@ def link_frames(
         origins, turns = zip(*poses, strict=True)
         return np.array(origins), np.array(turns)
 
-    return statements.build_frames(tuple(links), configurations, place)
+    return statements.build_frames(tuple(links), chosen, place)
 
 
 def draw_mjcf(path: str) -> tuple[observed.Drawing, ...]:
@@ -627,16 +625,13 @@ def _implied(
 def _unstated(spec: mujoco.MjSpec) -> frozenset[str]:
     """Return the attributes of MuJoCo's schemas that no element of the file states."""
     lists = {"joint": spec.joints, "geom": spec.geoms, "mesh": spec.meshes, "tendon": spec.tendons}
-    blank = mujoco.MjSpec().default
-
-    def is_stated(source: str) -> bool:
-        kind, name = source.split()
-        default = getattr(getattr(blank, kind), name)
-        return any(np.any(getattr(element, name) != default) for element in lists[kind])
-
-    return frozenset(
-        name for name, sources in _OWN_ATTRIBUTES.items() if not any(map(is_stated, sources))
-    )
+    blank, stated = mujoco.MjSpec().default, set[str]()
+    for attribute, sources in _OWN_ATTRIBUTES.items():
+        for kind, name in map(str.split, sources):
+            default = getattr(getattr(blank, kind), name)
+            if any(np.any(getattr(element, name) != default) for element in lists[kind]):
+                stated.add(attribute)
+    return frozenset(_OWN_ATTRIBUTES.keys() - stated)
 
 
 # Lists of a specification that no observation has, by the words for them.
@@ -655,12 +650,8 @@ _LISTS = {
 }
 
 
-def _uncompared(spec: mujoco.MjSpec) -> dict[str, int]:
-    return {what: len(getattr(spec, name, ())) for what, name in _LISTS.items()}
-
-
 def _uncompared_of_model(model: mujoco.MjModel, held: bool) -> dict[str, int]:
-    """Count likewise what the compiled model has."""
+    """Count what no observation has, in the compiled model."""
     joints = range(int(held), model.njnt)
     counts = {
         "equality constraints": sum(not _is_coupling(model, i) for i in range(model.neq)),

@@ -22,7 +22,6 @@ from urdf_usd.conformance.engines import protocol, readers, statements
 from urdf_usd.conformance.engines.openusd import reading as stages
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.observation import robot as obs
-from urdf_usd.conformance.observation.robot import DriveObservation, SimulationObservation
 
 if TYPE_CHECKING:
     import newton
@@ -440,7 +439,7 @@ def _dynamics(
     )
 
 
-def _simulation(robot: _Robot, joints: Sequence[obs.JointObservation]) -> SimulationObservation:
+def _simulation(robot: _Robot, joints: Sequence[obs.JointObservation]) -> obs.SimulationObservation:
     builder = robot.builder
     moved = [joint.name for joint in joints if obs.COORDINATES[joint.type] == 1]
     rate = {name: builder.joint_qd_start[robot.joints[name]] for name in moved}
@@ -450,7 +449,7 @@ def _simulation(robot: _Robot, joints: Sequence[obs.JointObservation]) -> Simula
         return tuple((name, float(values[index])) for name, index in at.items())
 
     drives = (
-        DriveObservation(
+        obs.DriveObservation(
             name,
             float(builder.joint_target_ke[rate[name]]),
             float(builder.joint_target_kd[rate[name]]),
@@ -459,7 +458,7 @@ def _simulation(robot: _Robot, joints: Sequence[obs.JointObservation]) -> Simula
         )
         for name in moved
     )
-    return SimulationObservation(
+    return obs.SimulationObservation(
         tuple(drives),
         by_joint(builder.joint_armature, rate),
         tuple(start for start in by_joint(builder.joint_q, place) if start[1]),

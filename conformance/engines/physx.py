@@ -26,9 +26,10 @@ from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.process import Simulator
 from urdf_usd.conformance.engines.statements import matrices_of_xyzw, quats_wxyz
 from urdf_usd.conformance.observation import robot as obs
-from urdf_usd.conformance.observation.robot import DriveObservation, SimulationObservation
 
 Array: TypeAlias = NDArray[np.float64]
+# Arrays of the program, by name.
+Answer: TypeAlias = Mapping[str, NDArray[Any]]
 
 # Of bodies in no articulation.
 _OF_BODIES = frozenset({obs.Quantity.FRAMES, obs.Quantity.MASS})
@@ -106,13 +107,9 @@ class PhysxEngine(Struct, frozen=True):
                     "heads": [own[name] for name in leaders if name in own],
                 }
             try:
-                answer = _answered(
-                    {
-                        "usd": str(Path(request.path).absolute()),
-                        **_motion_request(request.configurations, movable, paths),
-                        "passive": passive,
-                    }
-                )
+                motion = _motion_request(request.configurations, movable, paths)
+                stage = {"usd": str(Path(request.path).absolute()), "passive": passive}
+                answer = _answered(stage | motion)
             except protocol.UnsupportedError as error:
                 raise stages.refusal(str(error), families, _FAMILIES) from error
         count = len(answer["articulations"])
@@ -182,16 +179,14 @@ def _unit(joint: obs.JointObservation) -> float:
 
 
 def _motion_request(
-    configurations: obs.Configurations,
-    movable: Sequence[obs.JointObservation],
-    paths: Mapping[str, str],
+    chosen: obs.Configurations, movable: Sequence[obs.JointObservation], paths: Mapping[str, str]
 ) -> dict[str, object]:
     """Return joints, positions and velocities, in the units of :mod:`.physx_program`."""
-    joints = [joint for joint in movable if joint.name in configurations.joints]
-    moving = configurations.for_motion
+    joints = [joint for joint in movable if joint.name in chosen.joints]
+    moving = chosen.for_motion
 
     def table(values: Sequence[Array], count: int) -> list[list[float]]:
-        by_name = dict(zip(configurations.joints, values, strict=False))
+        by_name = dict(zip(chosen.joints, values, strict=False))
         rows = np.zeros((count, len(joints)))
         for column, joint in enumerate(joints):
             own = by_name.get(joint.name)
@@ -202,7 +197,7 @@ def _motion_request(
 
     return {
         "joints": [paths[joint.name] for joint in joints],
-        "positions": table(configurations.positions, configurations.count),
+        "positions": table(chosen.positions, chosen.count),
         "velocities": table(moving.velocities, moving.count),
     }
 
@@ -263,7 +258,7 @@ def _answered(request: Mapping[str, object]) -> dict[str, NDArray[Any]]:
     raise protocol.UnsupportedError(f"PhysX: {' '.join(answer['error'].split())}")
 
 
-def _mass(answer: Mapping[str, Array], row: int) -> obs.MassProperties | None:
+def _mass(answer: Answer, row: int) -> obs.MassProperties | None:
     """Mass properties of a link in its frame; None if it has no mass."""
     if not (mass := float(answer["link_mass"][row, 0])):
         return None
@@ -274,7 +269,7 @@ def _mass(answer: Mapping[str, Array], row: int) -> obs.MassProperties | None:
 
 
 def _joint(
-    answer: Mapping[str, Array],
+    answer: Answer,
     known: obs.JointObservation,
     row: int | None,
     mimics: Mapping[str, obs.MimicObservation],
@@ -320,7 +315,7 @@ def _limit(value: float) -> float:
 
 
 def _couplings(
-    answer: Mapping[str, NDArray[Any]], joint_at: Mapping[str, obs.JointObservation]
+    answer: Answer, joint_at: Mapping[str, obs.JointObservation]
 ) -> dict[str, obs.MimicObservation]:
     """Return measured mimic couplings by name of the follower, in SI units."""
     if "followers" not in answer:
@@ -335,10 +330,8 @@ def _couplings(
 
 
 def _simulation(
-    answer: Mapping[str, Array],
-    movable: Iterable[obs.JointObservation],
-    row_of: Mapping[str | None, int],
-) -> SimulationObservation:
+    answer: Answer, movable: Iterable[obs.JointObservation], row_of: Mapping[str | None, int]
+) -> obs.SimulationObservation:
     drives, armatures, positions = [], [], []
     for joint in movable:
         row = row_of.get(joint.name)
@@ -347,7 +340,7 @@ def _simulation(
         unit, kind = _unit(joint), int(answer["joint_drive"][row, 0])
         if kind:
             drives.append(
-                DriveObservation(
+                obs.DriveObservation(
                     joint.name,
                     float(answer["joint_stiffness"][row, 0]) / unit,
                     float(answer["joint_gain"][row, 0]) / unit,
@@ -359,11 +352,11 @@ def _simulation(
         armatures.append((joint.name, float(answer["joint_armature"][row, 0])))
         if start := float(answer["joint_start"][row, 0]) * unit:
             positions.append((joint.name, start))
-    return SimulationObservation(tuple(drives), tuple(armatures), tuple(positions))
+    return obs.SimulationObservation(tuple(drives), tuple(armatures), tuple(positions))
 
 
 def _dynamics(
-    answer: Mapping[str, Array], joints: Sequence[str], request: protocol.Request, *, fixed: bool
+    answer: Answer, joints: Sequence[str], request: protocol.Request, *, fixed: bool
 ) -> obs.Dynamics | None:
     """Equations of motion of the joints; the root's own velocities are left out."""
     moving = request.configurations.for_motion

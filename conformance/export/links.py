@@ -198,10 +198,8 @@ def _about_origin(inertial: m.Inertial, to_body: Array) -> Array:
     pose = to_body @ spatial.transform_from_pose(inertial.origin)
     rotation = pose[:3, :3]
     tensor = rotation @ spatial.inertia_tensor(inertial.inertia) @ rotation.T
-    offset = vec3(pose[:3, 3])
-    return spatial.inertia_tensor(
-        spatial.shift_inertia(spatial.inertia_values(tensor), inertial.mass, offset)
-    )
+    about = spatial.inertia_values(tensor), inertial.mass, vec3(pose[:3, 3])
+    return spatial.inertia_tensor(spatial.shift_inertia(*about))
 
 
 def legible_name(prim: Usd.Prim) -> str:

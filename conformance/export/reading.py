@@ -15,7 +15,6 @@ from msgspec import Struct, field, structs
 from pxr import Tf, Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.conformance.engines.openusd import reading as stages
-from urdf_usd.conformance.engines.openusd.reading import WORLD
 from urdf_usd.conformance.engines.openusd.values import read_authored, unusable_values
 from urdf_usd.conformance.engines.statements import inverses
 from urdf_usd.conformance.export import links as contents
@@ -160,8 +159,8 @@ def read_stage(
         )
         mechanism = mechanisms.read_mechanism(
             reading,
-            [link for link in found if link.body == WORLD or link.body in members],
-            [joint for joint in joints if members.issuperset({*joint.bodies} - {WORLD})],
+            [link for link in found if link.body == stages.WORLD or link.body in members],
+            [joint for joint in joints if members.issuperset({*joint.bodies} - {stages.WORLD})],
             frozenset(reversed_limits),
             notes,
         )

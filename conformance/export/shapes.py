@@ -20,7 +20,6 @@ from urdf_usd.conformance.export.mechanism import nearest
 from urdf_usd.conformance.observation.shapes import Role, ShapeKind
 from urdf_usd.converter.diagnostics import Diagnostic, StageError
 from urdf_usd.converter.meshes import mesh as meshing
-from urdf_usd.converter.meshes.mesh import MeshError, PolygonMesh
 from urdf_usd.converter.meshes.mesh_materials import srgb_from_linear
 from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot.spatial import pose_from_transform
@@ -49,7 +48,7 @@ class Shapes(Struct, frozen=True, eq=False):
 
     visuals: Mapping[str, tuple[m.Visual, ...]]
     collisions: Mapping[str, tuple[m.Collision, ...]]
-    meshes: Mapping[str, PolygonMesh]  # surface of every mesh, by the URI in the shapes
+    meshes: Mapping[str, meshing.PolygonMesh]  # surface of every mesh, by the URI in the shapes
     textures: Mapping[str, Texture]  # texture of the colour of a visual mesh, by its URI
 
 
@@ -63,7 +62,7 @@ def read_shapes(
     visuals: dict[str, list[m.Visual]] = {}
     # By the prim of the <collision>, which several groups of a mesh share.
     collisions: dict[str, dict[Usd.Prim, list[m.Collision]]] = {}
-    meshes: dict[str, PolygonMesh] = {}
+    meshes: dict[str, meshing.PolygonMesh] = {}
     textures: dict[str, Texture] = {}
     for prim in Usd.PrimRange(reading.robot, PROXIES):
         roles = roles_of(prim) if prim.IsA(UsdGeom.Gprim) else ()
@@ -125,7 +124,7 @@ def _is_collision(prim: Usd.Prim) -> bool:
 
 def _read_shape(
     prim: Usd.Prim, to_link: Array, texture: Texture | None, notes: list[Diagnostic]
-) -> tuple[m.Pose, m.Geometry, PolygonMesh | None] | None:
+) -> tuple[m.Pose, m.Geometry, meshing.PolygonMesh | None] | None:
     """Read a gprim: its pose in the link, its geometry, and the surface of a mesh."""
     path, linear = prim.GetPath(), to_link[:3, :3]
     lengths = np.linalg.norm(linear, axis=0)
@@ -147,7 +146,7 @@ def _read_shape(
         baked = to_link if is_skewed or is_mirrored else None
         try:
             mesh = _surface(prim, geometry, texture, baked)
-        except MeshError as error:
+        except meshing.MeshError as error:
             notes.append(Diagnostic("mesh-unreadable", f"mesh {path} cannot be used: {error}"))
             return None
         if baked is not None:
@@ -185,10 +184,10 @@ def _read_shape(
 
 def _surface(
     prim: Usd.Prim, geometry: appearances.Geometry, texture: Texture | None, baked: Array | None
-) -> PolygonMesh:
+) -> meshing.PolygonMesh:
     if geometry.problem:
         has_faces = UsdGeom.Mesh(prim).GetFaceVertexCountsAttr().Get()
-        raise MeshError(geometry.problem if has_faces else "it has no faces")
+        raise meshing.MeshError(geometry.problem if has_faces else "it has no faces")
     points, corners, is_mirrored = geometry.points, geometry.corners, geometry.mirrored
     if not np.isfinite(points).all():
         message = f"{prim.GetPath()}.points has a number that is not finite"

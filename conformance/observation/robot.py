@@ -110,35 +110,26 @@ class JointType(StrEnum):
     SPHERICAL = "spherical"
 
 
+_NUMBERS = {
+    JointType.REVOLUTE: (1, 1, 0),
+    JointType.CONTINUOUS: (1, 1, 0),
+    JointType.PRISMATIC: (1, 1, 1),
+    JointType.PLANAR: (4, 4, 3),
+    JointType.FIXED: (0, 0, 0),
+    JointType.FLOATING: (7, 6, 3),
+    JointType.SPHERICAL: (4, 3, 0),
+}
 # Position coordinates per joint type. A joint at position q places the child at
 # origin * motion(q). Planar: displacement in the joint frame (x, y, z, normal to the
 # axis), then the angle about the axis; floating: displacement, then quaternion wxyz;
 # spherical: quaternion wxyz.
-COORDINATES = {
-    JointType.REVOLUTE: 1,
-    JointType.CONTINUOUS: 1,
-    JointType.PRISMATIC: 1,
-    JointType.PLANAR: 4,
-    JointType.FIXED: 0,
-    JointType.FLOATING: 7,
-    JointType.SPHERICAL: 4,
-}
-
+COORDINATES = {kind: count for kind, (count, _, _) in _NUMBERS.items()}
 # Velocities per joint type, and their order: rates of the displacement, along the axes
 # of the joint frame, then angular velocity about axes of the child. The component along
 # the normal of a planar joint has no effect, so that no basis of its plane is needed.
-VELOCITIES = {
-    JointType.REVOLUTE: 1,
-    JointType.CONTINUOUS: 1,
-    JointType.PRISMATIC: 1,
-    JointType.PLANAR: 4,
-    JointType.FIXED: 0,
-    JointType.FLOATING: 6,
-    JointType.SPHERICAL: 3,
-}
-
+VELOCITIES = {kind: count for kind, (_, count, _) in _NUMBERS.items()}
 # Rates of displacement among the velocities; others are angular velocities.
-TRANSLATIONS = {JointType.PRISMATIC: 1, JointType.PLANAR: 3, JointType.FLOATING: 3}
+TRANSLATIONS = {kind: count for kind, (_, _, count) in _NUMBERS.items()}
 
 ROOT_MOTION = ""
 """Represents the free motion of the root link in place of a joint's name."""

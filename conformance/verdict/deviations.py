@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from operator import attrgetter
 from typing import TypeAlias
 
 import numpy as np
@@ -180,14 +179,15 @@ def _each_limit(test: Callable[[float, float], bool]) -> Condition:
     )
 
 
-def _are_equal(lower: float, upper: float) -> bool:
+def _none_if_equal(lower: float, upper: float) -> tuple[float, float] | None:
     apart = abs(upper - lower)
-    return math.isfinite(apart) and apart <= scalar_bound(lower) + scalar_bound(upper)
+    is_same = math.isfinite(apart) and apart <= scalar_bound(lower) + scalar_bound(upper)
+    return _UNLIMITED if is_same else None
 
 
 _EQUAL = "reads equal limits as no limits"
 _known("mujoco", "empty-range", _LIMITS, _EQUAL, "zero-range", predicts=_LIMITS)(
-    _reads(lambda lower, upper: _UNLIMITED if _are_equal(lower, upper) else None)
+    _reads(_none_if_equal)
 )
 _ONE_SIDED = "reads a <limit> that gives only one bound as no limits"
 _known("mujoco", "one-sided-range", _LIMITS, _ONE_SIDED, "upper-bound-alone")(
@@ -294,9 +294,7 @@ _known("drake", "massless-inertia", _MASS, "assumes 1 kg for a link that has ine
 def _counted_massless_inertia(case: DeviationCase) -> bool:
     # It replaces an inertia that it rejects, and then reports no mass.
     read = {link.name for link in case.actual.links if link.mass is not None}
-    return any(
-        link.name in read and _is_massless_inertia(link.mass) for link in case.expected.links
-    )
+    return any(x.name in read and _is_massless_inertia(x.mass) for x in case.expected.links)
 
 
 @_known(
@@ -474,8 +472,8 @@ def _ambiguous(case: DeviationCase) -> bool:
 
 
 def _is_other_kind(case: DeviationCase) -> bool:
-    sides = (map(attrgetter("kind"), case.shapes(one)) for one in (case.expected, case.actual))
-    expected, actual = map(sorted, sides)
+    sides = (case.shapes(side) for side in (case.expected, case.actual))
+    expected, actual = (sorted(shape.kind for shape in shapes) for shapes in sides)
     return _ambiguous(case) and expected != actual
 
 
@@ -517,13 +515,10 @@ def _is_stacked(case: DeviationCase) -> bool:
     return any(link in chained and f"link {link}" in made_up for link in ends)
 
 
-def _is_close(one: float, other: float) -> bool:
-    return math.isclose(one, other, rel_tol=_SAME, abs_tol=_SAME)
-
-
 def _are_in_degrees(expected: obs.JointObservation, actual: obs.JointObservation) -> bool:
-    ranges = zip(_limits(expected), _limits(actual), strict=True)
-    return expected.type is _SLIDES and all(_is_close(math.radians(a), b) for a, b in ranges)
+    pairs = zip(map(math.radians, _limits(expected)), _limits(actual), strict=True)
+    are_close = all(math.isclose(*pair, rel_tol=_SAME, abs_tol=_SAME) for pair in pairs)
+    return expected.type is _SLIDES and are_close
 
 
 def _are_defaults(expected: obs.JointObservation, actual: obs.JointObservation) -> bool:

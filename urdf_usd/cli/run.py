@@ -22,7 +22,7 @@ from urdf_usd.conformance.execution import run as execution
 from urdf_usd.conformance.execution.folder import claim_run_folder
 from urdf_usd.conformance.execution.worker import ClusterError, call_on_usd, processors
 from urdf_usd.conformance.gate import Baseline, read_baseline
-from urdf_usd.conformance.reduction.reduce import TrialOptions, bug_report, reduce_robot
+from urdf_usd.conformance.reduction import TrialOptions, bug_report, reduce_robot
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.options import command_words
 from urdf_usd.converter.scratch import scratch_folder

@@ -23,11 +23,11 @@ from urdf_usd.conformance.engines import surfaces
 from urdf_usd.conformance.engines.mesh_materials import LARGEST_IMAGE, image_digest
 from urdf_usd.conformance.engines.statements import Array, vec3
 from urdf_usd.conformance.observation import shapes as observed
-from urdf_usd.conformance.observation.shapes import Appearance
 
 Property: TypeAlias = tuple[str, tuple[float, ...] | str]
 Indices: TypeAlias = NDArray[np.integer]
-CornerValues: TypeAlias = tuple[NDArray[np.floating], Indices]
+Values: TypeAlias = NDArray[np.floating]
+CornerValues: TypeAlias = tuple[Values, Indices]
 """(K, D) values, and the value of each of :attr:`Geometry.corners`."""
 
 _PREVIEW = "UsdPreviewSurface"
@@ -81,19 +81,15 @@ class Geometry(Struct, frozen=True, eq=False, kw_only=True):
     # Whether its faces are left-handed: the corners of triangles are in reverse order then.
     mirrored: bool = False
 
-    def of_triangles(self, corners: CornerValues) -> NDArray[np.floating]:
+    def of_triangles(self, corners: CornerValues) -> Values:
         """Return (M, 3, D) values at the corners of triangles."""
         values, indices = corners
         places = surfaces.fan_places(self.counts)
-        found: NDArray[np.floating] = values[indices[places[:, ::-1] if self.mirrored else places]]
+        found: Values = values[indices[places[:, ::-1] if self.mirrored else places]]
         return found
 
     def corner_values(
-        self,
-        values: NDArray[np.floating],
-        interpolation: str,
-        width: int,
-        chosen: Indices | None = None,
+        self, values: Values, interpolation: str, width: int, chosen: Indices | None = None
     ) -> CornerValues:
         """Return (K, width) values at the corners of faces."""
         faces, corners = len(self.counts), len(self.corners)
@@ -146,7 +142,7 @@ class _Texture(Struct, frozen=True):
 
 
 class MaterialLook(NamedTuple):
-    look: Appearance  # without area
+    look: observed.Appearance  # without area
     properties: tuple[Property, ...]  # inputs and outputs with another effect
     texture: _Texture | None  # image of the colour
     mask: _Texture | None  # image of the opacity
@@ -183,12 +179,12 @@ class _Part(NamedTuple):
 
 def state_appearances(
     prim: Usd.Prim, area: float, faces: MeshFaces | None, materials: Materials
-) -> tuple[Appearance, ...]:
+) -> tuple[observed.Appearance, ...]:
     """State the appearance of a Gprim with an area [m^2], part by part.
 
     Materials are added to those of the stage so far.
     """
-    looks: list[Appearance] = []
+    looks: list[observed.Appearance] = []
     rest = area
     left = np.ones(len(faces.mesh.triangles) if faces else 0, dtype=bool)
     for subset in UsdShade.MaterialBindingAPI(prim).GetMaterialBindSubsets():
@@ -209,7 +205,7 @@ def state_appearances(
     return observed.merge_appearances(looks)
 
 
-def _look(prim: Usd.Prim, part: _Part, materials: Materials) -> Appearance:
+def _look(prim: Usd.Prim, part: _Part, materials: Materials) -> observed.Appearance:
     """State the appearance of a part, whose material is bound to the Gprim or a subset of it."""
     binding = UsdShade.MaterialBindingAPI(prim)
     material, _ = binding.ComputeBoundMaterial()
@@ -229,7 +225,7 @@ def _look(prim: Usd.Prim, part: _Part, materials: Materials) -> Appearance:
     return structs.replace(look, properties=properties, center=center)
 
 
-def _shown(material: UsdShade.Material, part: _Part, materials: Materials) -> Appearance:
+def _shown(material: UsdShade.Material, part: _Part, materials: Materials) -> observed.Appearance:
     """State what a material shows; no colour if it has no preview surface."""
     gprim = part.gprim
     displayed: list[list[Any]] = []
@@ -239,7 +235,7 @@ def _shown(material: UsdShade.Material, part: _Part, materials: Materials) -> Ap
     color = vec3(displayed[0][0]) if len(displayed[0]) == 1 else None
     opacity = float(displayed[1][0]) if displayed[1] else None
     if not material:
-        return Appearance(part.area, color, 1.0 if opacity is None else opacity)
+        return observed.Appearance(part.area, color, 1.0 if opacity is None else opacity)
     path = str(material.GetPath())
     if path not in materials:
         shader, _, _ = material.ComputeSurfaceSource()
@@ -248,7 +244,7 @@ def _shown(material: UsdShade.Material, part: _Part, materials: Materials) -> Ap
     found = materials[path]
     if found is None:
         # Renderers without this shader show their own colour.
-        return Appearance(part.area, None, None)
+        return observed.Appearance(part.area, None, None)
     look, properties = found.look, [*found.properties]
     if UsdGeom.Gprim(gprim).GetDoubleSidedAttr().Get():
         properties.append((observed.DOUBLE_SIDED, (1.0,)))
@@ -319,7 +315,7 @@ def _shader_look(shader: UsdShade.Shader) -> MaterialLook:
     opacity = _number(shader, "opacity", 1.0)
     if mask:
         opacity = mask.factors["rgba".index(mask.output)] if mask.output in "rgba" else 1.0
-    look = Appearance(
+    look = observed.Appearance(
         area=0.0,
         color=None if color is None else vec3(color),
         opacity=opacity,

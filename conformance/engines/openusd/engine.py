@@ -19,7 +19,6 @@ from urdf_usd.conformance.engines.mujoco_models import with_motion
 from urdf_usd.conformance.engines.openusd import joints as mechanisms
 from urdf_usd.conformance.engines.openusd import reading as stages
 from urdf_usd.conformance.engines.openusd import simulation
-from urdf_usd.conformance.engines.openusd.joints import BodyTree, Connection
 from urdf_usd.conformance.engines.openusd.masses import body_mass
 from urdf_usd.conformance.engines.openusd.reading import WORLD, LinkPrim, Reading, urdf_name
 from urdf_usd.conformance.engines.openusd.settings import unexpected_settings
@@ -43,13 +42,11 @@ class OpenusdEngine:
 
     def observe(self, request: protocol.Request) -> Observation:
         with stages.captured_diagnostics() as warnings:
-            observation = _observe(self.name, request, warnings)
+            observation = _observe(request, warnings)
         return with_motion(observation, request.configurations, perturbed=False)
 
 
-def _observe(
-    engine: str, request: protocol.Request, warnings: Callable[[], tuple[str, ...]]
-) -> Observation:
+def _observe(request: protocol.Request, warnings: Callable[[], tuple[str, ...]]) -> Observation:
     reading, settings = stages.open_reading(request.path), request.configurations
     links = dict(reading.links)
     if not links:
@@ -103,7 +100,9 @@ def _observe(
         for link in links.values()
     ]
     stated_links += (
-        observed.LinkObservation(path, properties.get(path), path) for path in reading.shadowed
+        observed.LinkObservation(link.path, properties.get(link.path), link.path)
+        for link in reading.candidates
+        if link.is_body and link.path not in reading.links_by_path
     )
     # The prim of a weld is that of its link.
     prims = {f"link {link.name}": link.path for link in links.values()}
@@ -124,7 +123,7 @@ def _observe(
         return tuple(names[path] for path in paths if path in names)
 
     return Observation(
-        engine=engine,
+        engine=OpenusdEngine.name,
         robot=str(reading.robot.GetAssetInfoByKey("name") or urdf_name(reading.robot)),
         root=root,
         states=frozenset(observed.Quantity),
@@ -161,7 +160,7 @@ def _observe(
 
 
 def _joints(
-    reading: Reading, links: Mapping[str, LinkPrim], tree: BodyTree
+    reading: Reading, links: Mapping[str, LinkPrim], tree: mechanisms.BodyTree
 ) -> list[JointObservation]:
     """State the joints between bodies, and fixed joints in custom attributes."""
     stated = [
@@ -180,7 +179,7 @@ def _joints(
 
 
 def _joint(
-    joint: Connection,
+    joint: mechanisms.Connection,
     kind: JointType,
     links: Mapping[str, LinkPrim],
     reading: Reading,

@@ -15,7 +15,6 @@ from msgspec import Struct, structs
 from pxr import UsdPhysics
 
 from urdf_usd.conformance.engines.openusd import reading as stages
-from urdf_usd.conformance.engines.openusd.reading import WORLD, Reading
 from urdf_usd.conformance.engines.statements import (
     Array,
     inverses,
@@ -86,7 +85,7 @@ class Connection(Struct, frozen=True, eq=False):
 
 
 def connections(
-    reading: Reading, *, welds: bool = True
+    reading: stages.Reading, *, welds: bool = True
 ) -> tuple[tuple[Connection, ...], list[tuple[str, str]]]:
     """Return the joints that connect something, and rules and messages on the others.
 
@@ -123,7 +122,7 @@ def connections(
                     absent.append(body)
                 else:
                     anchor = reading.rigid(body) @ anchor
-                body = WORLD
+                body = stages.WORLD
             bodies.append(body)
             anchors.append(anchor)
         if absent:
@@ -160,11 +159,11 @@ def connections(
 
 
 def _floating_body(
-    link: stages.LinkPrim, joint: str, parent_name: str | None, reading: Reading
+    link: stages.LinkPrim, joint: str, parent_name: str | None, reading: stages.Reading
 ) -> Connection:
     """Return the floating joint that a body's custom attributes state."""
     parent = reading.links.get(parent_name or "")
-    carrier = parent.body if parent else WORLD
+    carrier = parent.body if parent else stages.WORLD
     return Connection(
         name=joint,
         path=link.path,
@@ -177,14 +176,14 @@ def _floating_body(
 
 
 def free_bodies(
-    configurations: observed.Configurations, reading: Reading, joints: Sequence[Connection]
+    configurations: observed.Configurations, reading: stages.Reading, joints: Sequence[Connection]
 ) -> tuple[Connection, ...]:
     """Return floating joints of bodies that nothing connects to the world.
 
     USD has no prim for them. They are those that the configurations move under the name
     ``<body>_free``, as of the objects beside a robot in an MJCF.
     """
-    tied = {body for joint in joints if WORLD in joint.bodies for body in joint.bodies}
+    tied = {body for joint in joints if stages.WORLD in joint.bodies for body in joint.bodies}
     return tuple(
         _floating_body(link, f"{link.name}_free", None, reading)
         for link in reading.links.values()
@@ -279,7 +278,7 @@ class BodyTree(Struct, frozen=True):
     @property
     def base(self) -> str | None:
         """Body next to the world, else the first root, if there is any body."""
-        at_world = (joint.ends[1] for joint in self.joints if joint.ends[0] == WORLD)
+        at_world = (joint.ends[1] for joint in self.joints if joint.ends[0] == stages.WORLD)
         return next(at_world, self.roots[0] if self.roots else None)
 
 
@@ -291,8 +290,8 @@ def span_tree(
     adrift = {joint.bodies[1] for joint in joints if joint.mobility.type is JointType.FLOATING}
     starts = [body for body in preferred if body in bodies and body not in adrift]
     starts += [body for body in bodies if body not in seconds]
-    placed = {WORLD}
-    ordered = _grow(joints, WORLD, placed)
+    placed = {stages.WORLD}
+    ordered = _grow(joints, stages.WORLD, placed)
     roots = []
     for start in (*starts, *bodies):
         if start not in placed:
@@ -328,11 +327,11 @@ def _grow(joints: Sequence[Connection], start: str, placed: set[str]) -> list[Co
 
 
 def place_bodies(
-    tree: BodyTree, reading: Reading, configurations: observed.Configurations
+    tree: BodyTree, reading: stages.Reading, configurations: observed.Configurations
 ) -> dict[str, Array]:
     """Return the (K, 4, 4) world transforms of all bodies, and of the world."""
     still = np.tile(np.eye(4), (configurations.count, 1, 1))
-    poses = {root: reading.rigid(root) @ still for root in (WORLD, *tree.roots)}
+    poses = {root: reading.rigid(root) @ still for root in (stages.WORLD, *tree.roots)}
     positions = dict(zip(configurations.joints, configurations.positions, strict=True))
     for joint in tree.joints:
         parent, child = joint.ends
@@ -375,26 +374,25 @@ def _motion(joint: Connection, given: Array | None) -> Array | None:
 
 
 def assembly_gaps(
-    joints: Sequence[Connection], reading: Reading
+    joints: Sequence[Connection], reading: stages.Reading
 ) -> tuple[observed.AssemblyGap, ...]:
     """Compare both frames of every joint at the authored poses."""
-    return tuple(
-        observed.AssemblyGap(
-            joint.name, *separation(*(reading.rigid(body) @ x for body, x in sides))
-        )
-        for joint in joints
-        for sides in [zip(joint.bodies, joint.anchors, strict=True)]
-    )
+    gaps = []
+    for joint in joints:
+        sides = zip(joint.bodies, joint.anchors, strict=True)
+        apart = separation(*(reading.rigid(body) @ anchor for body, anchor in sides))
+        gaps.append(observed.AssemblyGap(joint.name, *apart))
+    return tuple(gaps)
 
 
-def articulated_bodies(reading: Reading) -> tuple[str, ...]:
+def articulated_bodies(reading: stages.Reading) -> tuple[str, ...]:
     """Return the bodies that articulations start from."""
     starts = (str(path) for found in reading.articulations.values() for path in found.rootPrims)
     return tuple(path for path in starts if path in reading.bodies)
 
 
 def articulation_faults(
-    reading: Reading, joints: Sequence[Connection], tree: BodyTree
+    reading: stages.Reading, joints: Sequence[Connection], tree: BodyTree
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Name the joints of the robot that belong to no articulation, and moving ones at the world.
 
@@ -411,7 +409,7 @@ def articulation_faults(
     for joint in tree.joints:
         is_inside = joint.path in inside
         if joint.mobility.type is JointType.FIXED:
-            is_inside = joint.articulated or (WORLD in joint.bodies and not articulations)
+            is_inside = joint.articulated or (stages.WORLD in joint.bodies and not articulations)
         if not is_inside and joint.mobility.type is not JointType.FLOATING:
             outside.append(joint.name)
     at_world = (

@@ -226,12 +226,6 @@ class Reading(Struct, frozen=True, eq=False, dict=True):
     def links_by_path(self) -> dict[str, LinkPrim]:
         return {link.path: link for link in self.links.values()}
 
-    @property
-    def shadowed(self) -> tuple[str, ...]:
-        """Paths of bodies whose name is taken by another body."""
-        found = (link.path for link in self.candidates if link.is_body)
-        return tuple(path for path in found if path not in self.links_by_path)
-
     def links_above(self, prim: Usd.Prim) -> Iterator[LinkPrim]:
         """Yield the candidates at and above a prim, from the nearest."""
         path = str(prim.GetPath())

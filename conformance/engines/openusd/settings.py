@@ -184,15 +184,11 @@ def is_implied(attribute: str, value: object, fallback: object) -> bool:
 
 
 def _setting(
-    reading: Reading,
-    kind: SettingKind,
-    part: Usd.Prim | str,
-    message: str,
-    expected: Value,
-    actual: Value,
+    reading: Reading, kind: SettingKind, part: Usd.Prim | str, message: str, *sides: Value
 ) -> UnexpectedSetting:
-    """Return a setting of a part, or of that which a prim belongs to."""
+    """Return a setting of a part, or of that which a prim belongs to; the sides are two values."""
     subject = part if isinstance(part, str) else reading.subject(part)
+    expected, actual = sides
     return UnexpectedSetting(kind, subject, message, expected, actual)
 
 

@@ -17,19 +17,16 @@ from pxr import Usd, UsdGeom, UsdPhysics
 from urdf_usd.conformance.engines import surfaces
 from urdf_usd.conformance.engines.openusd import appearances
 from urdf_usd.conformance.engines.openusd import reading as stages
-from urdf_usd.conformance.engines.openusd.appearances import Geometry
 from urdf_usd.conformance.engines.statements import Array, vec3
-from urdf_usd.conformance.engines.surfaces import hull_volume
 from urdf_usd.conformance.observation import shapes as observed
-from urdf_usd.conformance.observation.shapes import Role, ShapeKind
 
 # Cyclic permutations from the Z axis of a shape's own frame to the axis of its prim.
 _TURNS = {UsdGeom.Tokens.x: 1, UsdGeom.Tokens.y: 2, UsdGeom.Tokens.z: 0}
 _PRIMITIVES = {
-    "Cube": (ShapeKind.BOX, ("size", "size", "size")),
-    "Sphere": (ShapeKind.SPHERE, ("radius",)),
-    "Cylinder": (ShapeKind.CYLINDER, ("radius", "height")),
-    "Capsule": (ShapeKind.CAPSULE, ("radius", "height")),
+    "Cube": (observed.ShapeKind.BOX, ("size", "size", "size")),
+    "Sphere": (observed.ShapeKind.SPHERE, ("radius",)),
+    "Cylinder": (observed.ShapeKind.CYLINDER, ("radius", "height")),
+    "Capsule": (observed.ShapeKind.CAPSULE, ("radius", "height")),
 }
 # Approximations other than the surface and its convex hull.
 _BOUNDING = {
@@ -38,22 +35,18 @@ _BOUNDING = {
 }
 
 
-def gprim_geometry(prim: Usd.Prim) -> Geometry:
+def gprim_geometry(prim: Usd.Prim) -> appearances.Geometry:
     if not prim.IsA(UsdGeom.Mesh):
-        kind, sizes = _PRIMITIVES.get(prim.GetTypeName(), (ShapeKind.OTHER, ()))
+        kind, sizes = _PRIMITIVES.get(prim.GetTypeName(), (observed.ShapeKind.OTHER, ()))
         size = tuple(float(prim.GetAttribute(name).Get()) for name in sizes)
         turn, axis = np.eye(4), prim.GetAttribute("axis")
         if sizes and axis:
             turn[:3, :3] = np.roll(np.eye(3), _TURNS[axis.Get()], axis=0)
         problem = None if sizes else f"a {prim.GetTypeName()} cannot be measured"
-        return Geometry(kind=kind, size=size, turn=turn, problem=problem)
+        return appearances.Geometry(kind=kind, size=size, turn=turn, problem=problem)
     mesh = UsdGeom.Mesh(prim)
-    attributes = (
-        mesh.GetPointsAttr(),
-        mesh.GetFaceVertexCountsAttr(),
-        mesh.GetFaceVertexIndicesAttr(),
-    )
-    values = (attribute.Get() for attribute in attributes)
+    names = "points", "faceVertexCounts", "faceVertexIndices"
+    values = (prim.GetAttribute(name).Get() for name in names)
     points, counts, corners = (np.array(() if x is None else x) for x in values)
     is_sound = (
         len(points) > 0
@@ -63,10 +56,10 @@ def gprim_geometry(prim: Usd.Prim) -> Geometry:
         and corners.max(initial=-1) < len(points)
     )
     if not is_sound:
-        return Geometry(problem="its points and faces are inconsistent")
+        return appearances.Geometry(problem="its points and faces are inconsistent")
     mirrored = bool(mesh.GetOrientationAttr().Get() == UsdGeom.Tokens.leftHanded)
     triangles = surfaces.fans(counts, corners)
-    return Geometry(
+    return appearances.Geometry(
         points=points.astype(np.float64),
         triangles=triangles[:, ::-1] if mirrored else triangles,
         counts=counts,
@@ -75,18 +68,18 @@ def gprim_geometry(prim: Usd.Prim) -> Geometry:
     )
 
 
-def roles_of(prim: Usd.Prim) -> tuple[Role, ...]:
+def roles_of(prim: Usd.Prim) -> tuple[observed.Role, ...]:
     """Whether a Gprim is a collider, a visual, both or neither."""
-    collision = (Role.COLLISION,) * stages.collides(prim)
-    return collision + (Role.VISUAL,) * stages.is_shown(prim)
+    collision = (observed.Role.COLLISION,) * stages.collides(prim)
+    return collision + (observed.Role.VISUAL,) * stages.is_shown(prim)
 
 
 class _Placed(NamedTuple):
     """A shape in the frame of one of the candidates above it."""
 
     prim: Usd.Prim
-    roles: tuple[Role, ...]
-    geometry: Geometry
+    roles: tuple[observed.Role, ...]
+    geometry: appearances.Geometry
     link: stages.LinkPrim
     to_link: Array  # (4, 4) from the prim's frame to the candidate's [m]
 
@@ -94,14 +87,14 @@ class _Placed(NamedTuple):
 def _placed(reading: stages.Reading) -> Iterator[_Placed]:
     """Yield every shape below every candidate, nearest candidate first; equal meshes are one."""
     proxies = Usd.TraverseInstanceProxies(Usd.PrimIsActive & Usd.PrimIsDefined)
-    known: dict[tuple[object, ...], Geometry] = {}
+    known: dict[tuple[object, ...], appearances.Geometry] = {}
     for prim in Usd.PrimRange(reading.robot, proxies):
         roles = roles_of(prim) if prim.IsA(UsdGeom.Gprim) else ()
         above = tuple(reading.carriers(prim)) if roles else ()
         if not above:
             continue
         geometry = gprim_geometry(prim)
-        if geometry.kind is ShapeKind.MESH:
+        if geometry.kind is observed.ShapeKind.MESH:
             arrays = geometry.points, geometry.counts, geometry.corners
             key = geometry.problem, geometry.mirrored, *(array.tobytes() for array in arrays)
             geometry = known.setdefault(key, geometry)
@@ -117,12 +110,8 @@ def draw_shapes(path: str, link_names: frozenset[str]) -> tuple[observed.Drawing
         source, matrix = str(prim.GetPath()), to_link @ geometry.turn
         if link.name in link_names and source not in drawn and not geometry.problem:
             kind, size, points = geometry.kind, geometry.size, geometry.points
-            drawn[source] = [
-                observed.Drawing(
-                    source, link.name, role, kind, size, matrix, points, geometry.triangles
-                )
-                for role in roles
-            ]
+            shape = kind, size, matrix, points, geometry.triangles
+            drawn[source] = [observed.Drawing(source, link.name, role, *shape) for role in roles]
     return tuple(drawing for drawings in drawn.values() for drawing in drawings)
 
 
@@ -132,16 +121,16 @@ def rest_solids(path: str) -> tuple[observed.Solid, ...]:
     with stages.captured_diagnostics():
         reading = stages.open_reading(path, usable=True)
         for _, roles, geometry, link, to_link in _placed(reading):
-            if Role.COLLISION not in roles or not link.is_body or geometry.problem:
+            if observed.Role.COLLISION not in roles or not link.is_body or geometry.problem:
                 continue
             matrix = reading.rigid(link.path) @ to_link @ geometry.turn
             scale, size = np.linalg.norm(matrix[:3, :3], axis=0), geometry.size
             match geometry.kind:
-                case ShapeKind.BOX:
+                case observed.ShapeKind.BOX:
                     size = tuple((np.array(size) / 2 * scale).tolist())
-                case ShapeKind.SPHERE:
+                case observed.ShapeKind.SPHERE:
                     size = (size[0] * float(scale[0]),)
-                case ShapeKind.CYLINDER | ShapeKind.CAPSULE:
+                case observed.ShapeKind.CYLINDER | observed.ShapeKind.CAPSULE:
                     size = size[0] * float(scale[0]), size[1] / 2 * float(scale[2])
             points = (geometry.points @ matrix[:3, :3].T + matrix[:3, 3]).ravel().tolist()
             rotation = tuple((matrix[:3, :3] / scale).ravel().tolist())
@@ -164,7 +153,7 @@ def state_shapes(reading: stages.Reading) -> tuple[observed.ShapeObservation, ..
         points, triangles = geometry.points, geometry.triangles
         size: tuple[float, ...] = ()
         surface = None
-        if kind is ShapeKind.MESH and not problem:
+        if kind is observed.ShapeKind.MESH and not problem:
             key = id(geometry), to_link.tobytes()
             if key not in measured:
                 measured[key] = surfaces.measured_mesh(points, triangles, to_link)
@@ -175,13 +164,13 @@ def state_shapes(reading: stages.Reading) -> tuple[observed.ShapeObservation, ..
         elif not problem:
             turned = to_link @ geometry.turn
             kind, size, rigid = surfaces.stretched(kind, geometry.size, turned)
-            if kind is ShapeKind.OTHER:
+            if kind is observed.ShapeKind.OTHER:
                 problem = f"it is no {geometry.kind} due to its scale"
             else:
                 surface = surfaces.primitive_surface(kind, size, rigid)
         stated = observed.ShapeObservation(
             link=link.name,
-            role=Role.VISUAL,
+            role=observed.Role.VISUAL,
             source=str(prim.GetPath()),
             name=str(prim.GetName()),
             kind=kind,
@@ -191,20 +180,20 @@ def state_shapes(reading: stages.Reading) -> tuple[observed.ShapeObservation, ..
             problem=problem,
         )
         for role in roles:
-            if role is Role.COLLISION:
+            if role is observed.Role.COLLISION:
                 token, volume, outer = stages.approximation(prim), None, surface
                 if faces:
                     if id(geometry) not in hulls:
-                        hulls[id(geometry)] = hull_volume(points, triangles)
+                        hulls[id(geometry)] = surfaces.hull_volume(points, triangles)
                     volume = hulls[id(geometry)] * abs(float(np.linalg.det(to_link[:3, :3])))
-                is_hull = kind is ShapeKind.MESH and token == UsdPhysics.Tokens.convexHull
+                is_hull = kind is observed.ShapeKind.MESH and token == UsdPhysics.Tokens.convexHull
                 # Simulators make the hull of all points, also of those that no face uses.
                 if is_hull and surface and len(unused := surfaces.unused_points(points, triangles)):
                     support = np.maximum(surface.support, surfaces.support_of(unused, to_link))
                     outer = structs.replace(surface, support=tuple(support.tolist()))
                 collider = structs.replace(
                     stated,
-                    role=Role.COLLISION,
+                    role=observed.Role.COLLISION,
                     surface=outer,
                     hull_volume=volume,
                     problem=problem or _BOUNDING.get(token),

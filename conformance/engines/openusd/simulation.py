@@ -20,7 +20,6 @@ from urdf_usd.conformance.engines.openusd import reading as stages
 from urdf_usd.conformance.engines.openusd.joints import ANGULAR, UNBOUNDED, Connection
 from urdf_usd.conformance.engines.openusd.reading import Reading, SchemaFamily
 from urdf_usd.conformance.observation import robot as observed
-from urdf_usd.conformance.observation.robot import JointType
 
 SELF_COLLISION = (
     ("PhysxArticulationAPI", "physxArticulation:enabledSelfCollisions"),
@@ -48,9 +47,9 @@ class Freedom(NamedTuple):
     instance: str
 
 
-def freedom_of(prim: Usd.Prim, kind: JointType | None, axis: int | None) -> Freedom | None:
+def freedom_of(prim: Usd.Prim, kind: observed.JointType | None, axis: int | None) -> Freedom | None:
     """Return the degree of freedom of a joint; None if it has not exactly one."""
-    if axis is None or kind not in ANGULAR | {JointType.PRISMATIC}:
+    if axis is None or kind not in ANGULAR | {observed.JointType.PRISMATIC}:
         return None
     angular = kind in ANGULAR
     if prim.GetTypeName() == "PhysicsJoint":

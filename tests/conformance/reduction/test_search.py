@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from tests.conformance.urdf_texts import urdf_texts
-from urdf_usd.conformance.reduction.edits import document_text, read_document
-from urdf_usd.conformance.reduction.reduce import reduce_document
+from urdf_usd.conformance.reduction import document_text, read_document, reduce_document
 
 _ARM = b"""<?xml version="1.0"?>
 <robot name="arm">

@@ -1,5 +1,8 @@
 """Reduction of one robot to a folder that can be attached to a bug report.
 
+An edit changes one element of a URDF document, given by its index in document order, so that it can
+be applied to a copy of the document, together with other edits of its pass.
+
 The search is greedy. Each pass tries to apply all of its edits, then halves of them, and so on
 to single edits, as delta debugging does (Zeller and Hildebrandt, 2002, *Simplifying and
 isolating failure-inducing input*), without its tests of complements. Passes are repeated until
@@ -9,37 +12,56 @@ none of their edits can be applied.
 from __future__ import annotations
 
 import itertools
+import math
+import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
+from lxml import etree
 from msgspec import Struct, structs
 
 from urdf_usd.conformance.converters.candidates import OWN, Candidate
-from urdf_usd.conformance.execution.job import (
-    USD_ENGINE,
-    Examined,
-    InstalledEngine,
-    Job,
-    select_engines,
-)
+from urdf_usd.conformance.execution import job as execution
 from urdf_usd.conformance.execution.run import examine_in_workers
 from urdf_usd.conformance.options import DEFAULT_LIMITS, Limits
-from urdf_usd.conformance.reduction import edits as editing
 from urdf_usd.conformance.verdict.judged import REFERENCE
 from urdf_usd.converter import ConvertOptions
+from urdf_usd.converter.inputs import referred_files
 from urdf_usd.converter.scratch import temporary_folder
+from urdf_usd.converter.urdf.parse import standalone_urdf
+from urdf_usd.converter.urdf.uris import FileResolver
+from urdf_usd.converter.urdf.xacro import is_xacro
+from urdf_usd.converter.urdf.xml import Element as RepairedElement
+from urdf_usd.converter.urdf.xml import parse_markup
 from urdf_usd.corpus import RobotSource
 from urdf_usd.reports.records.record import EngineStatus, Grade, RobotRecord, Verdict
 from urdf_usd.reports.text import value_text
 
+Element: TypeAlias = etree._Element  # lxml's name for annotations
+_Nodes: TypeAlias = Sequence[Element]
+# Of the element with the index: it gets the robot, and the element.
+Edit: TypeAlias = tuple[int, Callable[[Element, Element], object]]
+Pass: TypeAlias = Callable[[_Nodes], Iterable[Edit]]
+
+_FILES = ("mesh", "texture")
+_FOLDER = "files"
+# Elements that are not removed by themselves.
+_ENDS = frozenset({"robot", "parent", "child"})
+_STRUCTURE = _ENDS | {"link", "joint"}
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+_NAMES = ("name", "link", "joint", "reference")
+_NOT_NUMBERS = {*_NAMES, "filename", "type", "version"}
+_UNITS = ("0", "1")
 # Paths, quoted names and numbers, which differ between a robot and its reduction.
 _SPECIFIC = re.compile(r"'[^']*'|\"[^\"]*\"|\S*/\S*|[-+]?\d[\w.+-]*")
 _REFUSED = frozenset({Verdict.CRASHED, Verdict.NOT_COMPARABLE, Verdict.UNREADABLE})
 _CHECK, _CONVERSION, _ENGINE = "check {} fails", "conversion is {}", "engine {} crashes"
-_Engines: TypeAlias = tuple[InstalledEngine, ...]
+_Engines: TypeAlias = tuple[execution.InstalledEngine, ...]
 # A longer URDF is attached instead of quoted.
 _LONGEST = 8000
 _MOST_FINDINGS = 5
@@ -66,6 +88,222 @@ Verdict: {verdict}. {reason}
 
 {versions}
 """
+
+
+class ReductionError(Exception):
+    """A robot cannot be reduced; the message states the cause."""
+
+
+def read_document(text: bytes) -> Element:
+    """Read XML without comments; external entities are not loaded."""
+    parser = etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        remove_comments=True,
+        remove_pis=True,
+        remove_blank_text=True,
+    )
+    return etree.fromstring(text, parser)
+
+
+def document_text(root: Element) -> bytes:
+    """Return an indented document."""
+    etree.cleanup_namespaces(root)
+    etree.indent(root)
+    return etree.tostring(root) + b"\n"
+
+
+def standalone_document(source: RobotSource, options: ConvertOptions) -> bytes:
+    """Read a robot as a URDF document that names files by absolute paths."""
+    packages = {name: str(folder) for name, folder in source.packages} | dict(options.packages)
+    if is_xacro(str(source.path)):
+        arguments = dict(source.arguments) | dict(options.arguments)
+        text = standalone_urdf(str(source.path), packages, arguments, options.environment)
+    else:
+        text = source.path.read_bytes()
+    try:
+        root = read_document(text)
+    except etree.XMLSyntaxError:
+        repaired = parse_markup(text, str(source.path), [])
+        try:
+            root = _element(repaired)
+        except ValueError as error:
+            raise ReductionError(f"{source.path}: cannot be repaired: {error}") from error
+    resolver = FileResolver(source.path, packages, os.environ)
+    for element in root.iter(*_FILES):
+        if found := resolver.find(element.get("filename", "")):
+            element.set("filename", str(found.path))
+    return document_text(root)
+
+
+def _element(repaired: RepairedElement) -> Element:
+    """Copy a repaired element; names with a prefix are not URDF, and left out."""
+    attributes = {name: text for name, text in repaired.attributes if ":" not in name}
+    element = etree.Element(repaired.tag, attributes)
+    element.text = repaired.text
+    element.extend(_element(one) for one in repaired.children if ":" not in one.tag)
+    return element
+
+
+def write_with_files(document: bytes, urdf: Path) -> None:
+    """Write a document into a folder, with copies of the files that it names."""
+    root = read_document(document)
+    named = [(element, Path(element.get("filename", ""))) for element in root.iter(*_FILES)]
+    files: set[Path] = set()
+    waiting = [path for _, path in named if path.is_absolute() and path.is_file()]
+    while waiting:
+        if (path := waiting.pop()) not in files:
+            files.add(path)
+            # Others that it refers to, such as material libraries and images.
+            waiting += referred_files(path.read_bytes(), path)
+    parent = os.path.commonpath([path.parent for path in files]) if files else ""
+    for path in files:
+        target = urdf.parent / _FOLDER / path.relative_to(parent)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+    for element, path in named:
+        if path in files:
+            element.set("filename", Path(_FOLDER, path.relative_to(parent)).as_posix())
+    urdf.write_bytes(document_text(root))
+
+
+def edit(text: bytes, edits: Iterable[Edit]) -> bytes:
+    root = read_document(text)
+    nodes = list(root.iter(etree.Element))
+    for index, apply in edits:
+        apply(root, nodes[index])
+    return document_text(root)
+
+
+def list_edits(text: bytes, edits_of: Pass) -> tuple[Edit, ...]:
+    return tuple(edits_of(list(read_document(text).iter(etree.Element))))
+
+
+def _end(joint: Element, tag: str) -> str:
+    end = joint.find(tag)
+    return "" if end is None else end.get("link", "")
+
+
+def _carried_links(robot: Element, joint: Element) -> set[str]:
+    carried: set[str] = set()
+    waiting = [_end(joint, "child")]
+    while waiting:
+        if (name := waiting.pop()) not in carried:
+            carried.add(name)
+            others = robot.iterchildren("joint")
+            waiting += [_end(one, "child") for one in others if _end(one, "parent") == name]
+    return carried
+
+
+def _remove(_: Element, node: Element) -> None:
+    parent = node.getparent()
+    if parent is not None:
+        parent.remove(node)
+
+
+def _remove_links(robot: Element, names: set[str]) -> None:
+    for node in [*robot.iterchildren("link", "joint")]:
+        ends = {_end(node, "parent"), _end(node, "child")}
+        if names & ({node.get("name", "")} if node.tag == "link" else ends):
+            _remove(robot, node)
+
+
+def _keep_subtree(robot: Element, joint: Element) -> None:
+    others = {link.get("name", "") for link in robot.iterchildren("link")}
+    _remove_links(robot, others - _carried_links(robot, joint))
+
+
+def _remove_subtree(robot: Element, joint: Element) -> None:
+    _remove_links(robot, _carried_links(robot, joint))
+    _remove(robot, joint)
+
+
+def _contract_joint(robot: Element, joint: Element) -> None:
+    """Remove a joint and its child; the joints of the child become the parent's."""
+    parent, child = _end(joint, "parent"), _end(joint, "child")
+    _remove(robot, joint)
+    for end in robot.iterfind("joint/parent"):
+        if end.get("link") == child:
+            end.set("link", parent)
+    _remove_links(robot, {child})
+
+
+def _remove_attribute(name: str, _: Element, node: Element) -> None:
+    node.attrib.pop(name, None)
+
+
+def _set_number(name: str, position: int, text: str, _: Element, node: Element) -> None:
+    words = node.get(name, "").split()
+    words[position] = text
+    node.set(name, " ".join(words))
+
+
+def _replace_mesh(_: Element, mesh: Element) -> None:
+    mesh.tag = "box"
+    mesh.attrib.clear()
+    mesh.set("size", "1 1 1")
+
+
+def _shorten_names(robot: Element, _: Element) -> None:
+    names: dict[str, str] = {}
+    for node in robot.iter("link", "joint", "material"):
+        if name := node.get("name"):
+            letter = str(node.tag)[0]
+            count = sum(short.startswith(letter) for short in names.values())
+            names.setdefault(name, f"{letter}{count + 1}")
+    for node in robot.iterdescendants(etree.Element):
+        for key in _NAMES:
+            if (name := node.get(key)) in names:
+                node.set(key, names[name])
+    if "name" in robot.attrib:
+        robot.set("name", "r")
+
+
+def _joints(nodes: _Nodes) -> list[int]:
+    # Elements of ros2_control and transmission have joints as well.
+    return [i for i, n in enumerate(nodes) if n.tag == "joint" and n.find("child") is not None]
+
+
+def _subtrees(nodes: _Nodes) -> list[Edit]:
+    """Joints by the number of links that they carry, the fewest first."""
+    carried = {index: len(_carried_links(nodes[0], nodes[index])) for index in _joints(nodes)}
+    return [(index, _keep_subtree) for index in sorted(carried, key=lambda i: (carried[i], i))]
+
+
+def _attributes(nodes: _Nodes) -> Iterator[Edit]:
+    for index, node in enumerate(nodes):
+        if node.tag == "robot" or node.tag not in _STRUCTURE:
+            for name in map(str, node.attrib):
+                yield index, partial(_remove_attribute, name)
+
+
+def _numbers(form: str, nodes: _Nodes) -> Iterator[Edit]:
+    """Yield an edit of each number for which there is a shorter text, or 0 or 1."""
+    for index, node in enumerate(nodes):
+        for name in (str(name) for name in node.attrib if name not in _NOT_NUMBERS):
+            for position, word in enumerate(node.get(name, "").split()):
+                if _NUMBER.fullmatch(word) and math.isfinite(float(word)) and word not in _UNITS:
+                    text = form.format(float(word))
+                    if text in _UNITS or len(text) < len(word):
+                        yield index, partial(_set_number, name, position, text)
+
+
+# From the edits that remove most to those that remove least.
+PASSES: tuple[Pass, ...] = (
+    _subtrees,
+    lambda nodes: [(i, _remove_subtree) for i in _joints(nodes)],
+    lambda nodes: [(i, _remove) for i, n in enumerate(nodes) if n.tag not in _ENDS],
+    lambda nodes: [(i, _contract_joint) for i in _joints(nodes)],
+    lambda nodes: [(i, _replace_mesh) for i, n in enumerate(nodes) if n.tag == "mesh"],
+    lambda nodes: [
+        (i, lambda _, joint: joint.set("type", "fixed"))
+        for i in _joints(nodes)
+        if nodes[i].get("type") != "fixed"
+    ],
+    _attributes,
+    *(partial(_numbers, form) for form in ("0", "1", "{:.1g}", "{:.2g}", "{:.3g}")),
+    lambda _: [(0, _shorten_names)],
+)
 
 
 class Failure(Struct, frozen=True):
@@ -118,7 +356,7 @@ class TrialOptions(Struct, frozen=True):
 
 
 def _size(document: bytes) -> str:
-    root = editing.read_document(document)
+    root = read_document(document)
     counts = {"link": len(root.findall("link")), "joint": len(root.findall("joint"))}
     counts["byte"] = len(document)
     return ", ".join(f"{n:,} {noun}{'' if n == 1 else 's'}" for noun, n in counts.items())
@@ -153,14 +391,14 @@ def reduce_robot(
         SourceError: A xacro file cannot be expanded.
         UnknownEngineError: An engine is named that is not installed.
     """
-    document = editing.standalone_document(source, options.convert)
+    document = standalone_document(source, options.convert)
     numbers = itertools.count()
     with temporary_folder() as temporary:
 
         def examine(robots: Sequence[RobotSource], engines: _Engines) -> list[RobotRecord]:
             with temporary_folder() as out:
                 jobs = [
-                    Job(
+                    execution.Job(
                         source=robot,
                         folder=out / str(number),
                         options=structs.replace(options.convert, keep_chains=True),
@@ -173,7 +411,7 @@ def reduce_robot(
                 ]
                 records = {}
                 for job, result in examine_in_workers(jobs, options.jobs):
-                    assert isinstance(result, Examined)  # noqa: S101  # it is no check
+                    assert isinstance(result, execution.Examined)  # noqa: S101  # it is no check
                     records[job.folder] = result.record
             return [records[job.folder] for job in jobs]
 
@@ -190,7 +428,7 @@ def reduce_robot(
             found = examine_texts(texts, engines)
             return [_has_failure(one, failure) and _rules(one) <= rules for one in found]
 
-        every = select_engines(options.engines, options.limits)
+        every = execution.select_engines(options.engines, options.limits)
         (record,) = examine([source], every)
         found = [
             one
@@ -202,17 +440,17 @@ def reduce_robot(
             failing = f"; these checks fail: {', '.join(others)}" if others else ""
             what = f"{check} does not fail" if check else "nothing fails"
             verdict = f"{record.verdict.value} ({record.reason})"
-            raise editing.ReductionError(f"{what}: the robot is {verdict}{failing}")
+            raise ReductionError(f"{what}: the robot is {verdict}{failing}")
         failure = found[0]
         (alone,) = examine_texts([document], every)
         if not _has_failure(alone, failure):
-            raise editing.ReductionError(
+            raise ReductionError(
                 f"{failure.title}: {failure.example}; not once comments are removed, malformed "
                 "XML is repaired, and files have absolute paths"
             )
         rules = _rules(alone)
         # The reference and OpenUSD alone, if the failure occurs with these.
-        needed = {REFERENCE, USD_ENGINE, failure.name}
+        needed = {REFERENCE, execution.USD_ENGINE, failure.name}
         engines = tuple(engine for engine in every if engine.name in needed)
         (record,) = examine_texts([document], engines)
         if not _has_failure(record, failure):
@@ -221,12 +459,10 @@ def reduce_robot(
         for smallest, tests in reduce_document(document, test, options.jobs):
             progress(_size(smallest), tests)
         urdf = folder / f"{source.path.name.partition('.')[0]}.urdf"
-        editing.write_with_files(smallest, urdf)
+        write_with_files(smallest, urdf)
         (record,) = examine([structs.replace(source, path=urdf, packages=(), arguments=())], every)
     if not _has_failure(record, failure):
-        raise editing.ReductionError(
-            f"{failure.title}: {failure.example}; not again: not deterministic"
-        )
+        raise ReductionError(f"{failure.title}: {failure.example}; not again: not deterministic")
     return Reduction(failure, _size(document), _size(urdf.read_bytes()), tests, record, urdf)
 
 
@@ -246,14 +482,12 @@ def reduce_document(
     """
     known = {text: True}
 
-    def apply_chunk(edits_of: editing.Pass, begin: int, size: int) -> tuple[bytes, int] | None:
+    def apply_chunk(edits_of: Pass, begin: int, size: int) -> tuple[bytes, int] | None:
         """Apply the first chunk of edits that keeps the failure; return where it begins."""
-        edits = editing.list_edits(text, edits_of)
+        edits = list_edits(text, edits_of)
         begins = range(begin, len(edits), size)
         for first in range(0, len(begins), parallel):
-            tried = [
-                (editing.edit(text, edits[at : at + size]), at) for at in begins[first:][:parallel]
-            ]
+            tried = [(edit(text, edits[at : at + size]), at) for at in begins[first:][:parallel]]
             new = dict.fromkeys(one for one, _ in tried if len(one) <= len(text))
             unknown = [one for one in new if one not in known]
             if unknown:
@@ -266,8 +500,8 @@ def reduce_document(
     before = b""
     while text != before:
         before = text
-        for edits_of in editing.PASSES:
-            size = len(editing.list_edits(text, edits_of))
+        for edits_of in PASSES:
+            size = len(list_edits(text, edits_of))
             while size:
                 # Edits before `begin` were tried; the document has changed since.
                 begin = 0
