@@ -319,6 +319,7 @@ def _with_shape(values: ShapeValues, shape: ShapeObservation) -> ShapeObservatio
     looks = stated.get("appearances", ())
     areas = [look.area for look in looks if look.area is not UNSET]
     area = stated.get("area", math.fsum(areas) if areas else surface.area)
+    volume = stated.get("volume", surface.volume)
     parts = []
     for look in looks:
         given = _stated(look)
@@ -339,12 +340,7 @@ def _with_shape(values: ShapeValues, shape: ShapeObservation) -> ShapeObservatio
     return structs.replace(
         shape,
         kind=ShapeKind(stated.get("kind", shape.kind)),
-        surface=structs.replace(
-            surface,
-            support=tuple(support.tolist()),
-            area=area,
-            volume=stated.get("volume", surface.volume),
-        ),
+        surface=structs.replace(surface, support=tuple(support.tolist()), area=area, volume=volume),
         appearances=tuple(parts) if "appearances" in stated else shape.appearances,
     )
 
@@ -378,10 +374,9 @@ def requested_settings(
         filtered_pairs=_sorted(filtered),
         tolerated_pairs=_sorted(tolerated),
         self_collision=settings.self_collision,
-        contact_materials=convert(
-            settings.contact_materials,
-            tuple[obs.ContactMaterialObservation, ...],
-            from_attributes=True,
+        contact_materials=tuple(
+            convert(one, obs.ContactMaterialObservation, from_attributes=True)
+            for one in settings.contact_materials
         ),
         sources=tuple(_summary(settings, len(filtered))),
     )

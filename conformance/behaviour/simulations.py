@@ -389,11 +389,8 @@ def simulate_in_mujoco(
     columns = [place_of[path].qpos for path in chosen]
     rates = [place_of[path].dofs.start for path in chosen]
     mujoco.mj_forward(model, state)
-    answer: dict[str, Any] = {
-        "joints": chosen,
-        "gravity": state.qfrc_bias[rates].tolist(),
-        "segments": [],
-    }
+    answer: dict[str, Any] = {"joints": chosen, "segments": []}
+    answer["gravity"] = state.qfrc_bias[rates].tolist()
     with collected_warnings():
         for segment in request["segments"]:
             for row, drive in enumerate(drives):

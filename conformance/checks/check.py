@@ -187,16 +187,10 @@ def flags(
     kind: str, names: Iterable[str], flagged: Iterable[str], message: str, values: tuple[str, str]
 ) -> tuple[Difference, ...]:
     """Return a difference per link or joint; those with a flag fail."""
-    wrong = set(flagged)
+    wrong, good = set(flagged), values[0]
     return tuple(
-        equality(
-            f"{kind} {name}",
-            name not in wrong,
-            message.replace("{}", name),
-            values[0],
-            values[name in wrong],
-        )
-        for name in names
+        equality(f"{kind} {x}", x not in wrong, message.replace("{}", x), good, values[x in wrong])
+        for x in names
     )
 
 

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 import fast_simplification
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.checks.kinematics import angles
@@ -226,13 +227,7 @@ def build_model(
                 rest=_affine(np.linalg.inv(poses[joint.parent]) @ poses[joint.child]),
                 anchor=joint.anchor,
                 motions=tuple(_motions(joint, normals.get(joint.name))),
-                mimic=records.Coupling(
-                    leader=joint.mimic.leader,
-                    multiplier=joint.mimic.multiplier,
-                    offset=joint.mimic.offset,
-                )
-                if joint.mimic
-                else None,
+                mimic=records.Coupling(**structs.asdict(joint.mimic)) if joint.mimic else None,
             )
             for joint in joints
         ),

@@ -186,12 +186,8 @@ def equations_of_motion(mechanism: Mechanism, configurations: obs.Configurations
             columns.append(np.zeros((model.nv, own.shape[1])))
             columns[-1][dofs] = own
     rates = np.concatenate(columns, axis=1)
-    return obs.Dynamics(
-        tuple(names),
-        read_only(rates.T @ full @ rates),
-        read_only(forces @ rates),
-        read_only(qvel @ rates),
-    )
+    arrays = rates.T @ full @ rates, forces @ rates, qvel @ rates
+    return obs.Dynamics(tuple(names), *map(read_only, arrays))
 
 
 def roll_out(
@@ -281,11 +277,7 @@ def _couple_to_heads(model: mujoco.MjModel) -> None:
         if model.eq_type[index] == mujoco.mjtEq.mjEQ_JOINT and model.eq_obj2id[index] >= 0
     }
     written = {
-        follower: (
-            int(model.eq_obj2id[index]),
-            float(model.eq_data[index, 0]),
-            float(model.eq_data[index, 1]),
-        )
+        follower: (int(model.eq_obj2id[index]), *model.eq_data[index, :2].tolist())
         for follower, index in index_of.items()
     }
     for follower, index in index_of.items():

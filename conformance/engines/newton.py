@@ -431,12 +431,9 @@ def _dynamics(
         tensors.append(inertia.numpy()[0].astype(np.float64))
         forces.append(gravity.numpy().astype(np.float64) + coriolis.numpy())
     armature = np.diag(np.array(robot.builder.joint_armature)[columns])
-    return obs.Dynamics(
-        tuple(joint.name for joint in moving),
-        statements.read_only(np.array(tensors)[:, columns][:, :, columns] - armature),
-        statements.read_only(np.array(forces)[:, columns]),
-        statements.read_only(velocities),
-    )
+    inertias = np.array(tensors)[:, columns][:, :, columns] - armature
+    arrays = inertias, np.array(forces)[:, columns], velocities
+    return obs.Dynamics(tuple(joint.name for joint in moving), *map(statements.read_only, arrays))
 
 
 def _simulation(robot: _Robot, joints: Sequence[obs.JointObservation]) -> obs.SimulationObservation:

@@ -368,9 +368,4 @@ def _dynamics(
     bias = (answer["gravity"] + answer["coriolis"])[:, first:]
     given = dict(zip(moving.joints, moving.velocities, strict=True))
     velocities = np.column_stack([given[name][:, 0] for name in joints])
-    return obs.Dynamics(
-        tuple(joints),
-        statements.read_only(inertia),
-        statements.read_only(bias),
-        statements.read_only(velocities),
-    )
+    return obs.Dynamics(tuple(joints), *map(statements.read_only, (inertia, bias, velocities)))

@@ -204,15 +204,8 @@ def _joint(body: Body, number: int, limits_unknown: set[str]) -> obs.JointObserv
         notes.append(_ONE_KIND)
     if not effort or not velocity:
         notes.append(_ABSENT)
-    return structs.replace(
-        plain,
-        type=kind,
-        lower=lower,
-        upper=upper,
-        effort=effort,
-        velocity=velocity,
-        note=" ".join(notes) or None,
-    )
+    limits = {"lower": lower, "upper": upper, "effort": effort, "velocity": velocity}
+    return structs.replace(plain, type=kind, **limits, note=" ".join(notes) or None)
 
 
 def _frames(

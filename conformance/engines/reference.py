@@ -254,22 +254,16 @@ def _of_urdf(material: model.Material | None) -> FileMaterial:
     return FileMaterial(color=light(material.rgba), opacity=opacity, image=image)
 
 
-def _look(material: FileMaterial, area: float) -> Appearance:
-    look = Appearance(
-        area,
-        material.color,
-        material.opacity,
-        properties=material.properties,
-        unread=material.unread,
-    )
+def _look(own: FileMaterial, area: float) -> Appearance:
+    look = Appearance(area, own.color, own.opacity, properties=own.properties, unread=own.unread)
     problem = None
-    if material.image is not None:
-        texture, problem = _digest(material.image)
+    if own.image is not None:
+        texture, problem = _digest(own.image)
         if texture:
-            name = material.image.name
-            look = structs.replace(look, color=material.factor, texture=texture, image=name)
-    if material.mask is not None:
-        mask, reason = _digest(material.mask)
+            name = own.image.name
+            look = structs.replace(look, color=own.factor, texture=texture, image=name)
+    if own.mask is not None:
+        mask, reason = _digest(own.mask)
         look, problem = structs.replace(look, mask=mask), problem or reason
     return structs.replace(look, problem=problem)
 

@@ -101,13 +101,9 @@ class Mapping(Struct, frozen=True):
     def plus(self, other: Mapping) -> Mapping:
         """Return the integrals over this part and another one."""
         x, y, z = (a + b for a, b in zip(self.center, other.center, strict=True))
-        sums = zip(self.moments, other.moments, strict=True)
-        return Mapping(
-            tuple(a + b for a, b in sums),
-            (x, y, z),
-            self.oriented + other.oriented,
-            self.unsigned + other.unsigned,
-        )
+        sums = tuple(a + b for a, b in zip(self.moments, other.moments, strict=True))
+        areas = self.oriented + other.oriented, self.unsigned + other.unsigned
+        return Mapping(sums, (x, y, z), *areas)
 
 
 class Shading(Struct, frozen=True):

@@ -34,11 +34,8 @@ _UNIT_QUAT = 1e-3
 _CENTER = "physics:centerOfMass"
 _NEWTON_INERTIA = "newton:inertia"
 _KINDS = UsdPhysics.ObjectType
-_SOLIDS = {
-    _KINDS.CylinderShape: surfaces.cylinder,
-    _KINDS.CapsuleShape: surfaces.capsule,
-    _KINDS.ConeShape: surfaces.cone,
-}
+_ROUND = (_KINDS.CylinderShape, _KINDS.CapsuleShape, _KINDS.ConeShape)
+_SOLIDS = dict(zip(_ROUND, (surfaces.cylinder, surfaces.capsule, surfaces.cone), strict=True))
 
 
 class BodyMass(Struct, frozen=True):
