@@ -15,12 +15,6 @@ from urdf_usd.converter import options as o
 from urdf_usd.converter.robot.model import BaseOption
 from urdf_usd.converter.simulation.settings import SettingsFile  # noqa: F401  # in annotations
 
-
-def _parse_engine(name: str) -> str:
-    target(name)
-    return name
-
-
 Engines: TypeAlias = Annotated[
     tuple[str, ...],
     o.Option(
@@ -28,7 +22,7 @@ Engines: TypeAlias = Annotated[
         "[default: all that are installed]",
         "--engine",
         "NAME",
-        _parse_engine,
+        lambda name: name if target(name) else "",
     ),
 ]
 Jobs: TypeAlias = Annotated[int | None, Meta(ge=1)]

@@ -65,29 +65,6 @@ _Engines: TypeAlias = tuple[execution.InstalledEngine, ...]
 # A longer URDF is attached instead of quoted.
 _LONGEST = 8000
 _MOST_FINDINGS = 5
-_REPORT = """\
-# {converter}: {title}
-
-{example}
-
-Reduced from `{reference}` ({before}) to {after}.
-
-## To reproduce
-
-```sh
-{command}
-```
-
-Verdict: {verdict}. {reason}
-
-{differences}## URDF
-
-{urdf}
-
-## Versions
-
-{versions}
-"""
 
 
 class ReductionError(Exception):
@@ -530,18 +507,30 @@ def bug_report(reduction: Reduction, reference: str, command: Sequence[str]) -> 
         lines = ["```", record.output.rstrip(), "```"]
     urdf = reduction.urdf.read_text(encoding="utf-8")
     quoted = f"```xml\n{urdf.rstrip()}\n```"
+    quoted = quoted if len(urdf) <= _LONGEST else f"Attached: `{reduction.urdf.name}`."
     versions = (f"converter: {record.converter}", *map(" ".join, record.environment.items()))
-    return _REPORT.format(
-        converter=record.candidate or record.converter,
-        title=failure.title,
-        example=failure.example,
-        reference=reference,
-        before=reduction.before,
-        after=reduction.after,
-        command=shlex.join(command),
-        verdict=record.verdict.value,
-        reason=record.reason,
-        differences="".join(f"{line}\n" for line in (*lines, "")) if lines else "",
-        urdf=quoted if len(urdf) <= _LONGEST else f"Attached: `{reduction.urdf.name}`.",
-        versions="\n".join(f"- {version}" for version in versions),
-    )
+    listed = "\n".join(f"- {version}" for version in versions)
+    differences = "".join(f"{line}\n" for line in (*lines, "")) if lines else ""
+    return f"""\
+# {record.candidate or record.converter}: {failure.title}
+
+{failure.example}
+
+Reduced from `{reference}` ({reduction.before}) to {reduction.after}.
+
+## To reproduce
+
+```sh
+{shlex.join(command)}
+```
+
+Verdict: {record.verdict.value}. {record.reason}
+
+{differences}## URDF
+
+{quoted}
+
+## Versions
+
+{listed}
+"""

@@ -101,12 +101,10 @@ def largest_moment(tensor: NDArray[np.float64]) -> float:
 
 
 def inertia_bound(tensor: NDArray[np.float64]) -> float:
-    """Bound the rounding of a stored inertia, relative to its largest moment.
-
-    Three moments, each u relative, and one quaternion. Turning a tensor by a small angle changes
-    it by the commutator [rotation, I - c 1], whose spectral norm is at most angle * (largest -
-    smallest moment).
-    """
+    """Bound the rounding of a stored inertia, relative to its largest moment."""
+    # Three moments, each u relative, and one quaternion. Turning a tensor by a small angle changes
+    # it by the commutator [rotation, I - c 1], whose spectral norm is at most angle * (largest -
+    # smallest moment).
     smallest, _, highest = principal_moments(tensor)
     largest = max(abs(smallest), abs(highest))
     if not largest:
@@ -126,13 +124,11 @@ def harmless_moment(mass: float, size: float, total: float) -> float:
 
 
 def frame_bounds(frames: obs.Frames, parents: Mapping[str, str]) -> dict[str, FrameBound]:
-    """Bound the rounding of link poses along the chain from the root.
-
-    Each joint of the chain stores localPos0, localRot0 and localRot1. The position has an error
-    of u times its length. An angular error displaces the links below by the angle times their
-    distance: from the joint's origin in the parent for localRot0, from the child for localRot1,
-    at the configuration where it is largest.
-    """
+    """Bound the rounding of link poses along the chain from the root."""
+    # Each joint of the chain stores localPos0, localRot0 and localRot1. The position has an error
+    # of u times its length. An angular error displaces the links below by the angle times their
+    # distance: from the joint's origin in the parent for localRot0, from the child for localRot1,
+    # at the configuration where it is largest.
     column = {name: index for index, name in enumerate(frames.links)}
     chains: dict[str, list[str]] = {}
     behind: dict[str, list[int]] = {}
@@ -190,11 +186,9 @@ class GroupMass(Struct, frozen=True, eq=False):
 
     @property
     def center_bound(self) -> float:
-        """Bound of the rounding of the centre of mass [m].
-
-        Each centre, mass and the sum add u times the distance, each fixed joint that and two
-        quaternions.
-        """
+        """Bound of the rounding of the centre of mass [m]."""
+        # Each centre, mass and the sum add u times the distance, each fixed joint that and two
+        # quaternions.
         reach = (length(end) for part in self.parts for end in (part.center, part.origin))
         welds = max((part.depth for part in self.parts), default=0)
         factor = 3 * RELATIVE + welds * (RELATIVE + PER_JOINT)
@@ -202,11 +196,9 @@ class GroupMass(Struct, frozen=True, eq=False):
 
     @property
     def inertia_bound(self) -> float:
-        """Bound of the rounding of the inertia, relative to its largest moment.
-
-        In m |d|^2, the mass adds u and d twice the error of a centre. The tensor of a part
-        adds its storage and the rotations of its fixed joints, and the sum its storage.
-        """
+        """Bound of the rounding of the inertia, relative to its largest moment."""
+        # In m |d|^2, the mass adds u and d twice the error of a centre. The tensor of a part adds
+        # its storage and the rotations of its fixed joints, and the sum its storage.
         largest = largest_moment(self.tensor)
         if not largest:
             return ARITHMETIC
@@ -239,9 +231,7 @@ def rigid_groups(
         while (joint := parent_joint.get(head)) and joint.type is obs.JointType.FIXED:
             head = joint.parent
         groups.setdefault(head, []).append(name)
-    return tuple(
-        (head, *(name for name in members if name != head)) for head, members in groups.items()
-    )
+    return tuple((head, *(n for n in members if n != head)) for head, members in groups.items())
 
 
 def masses_of(observation: obs.Observation) -> dict[str, obs.MassProperties | None]:

@@ -275,9 +275,8 @@ def _traced(differences: Sequence[Difference], sides: check.Sides) -> tuple[Diff
         joints = tuple(name for name in along if name in errors)
         causes = [*(f"link {name}" for name in wrong), *(f"joint {name}" for name in joints)]
         because = f", caused by {', '.join(causes)}" if causes else ""
-        return structs.replace(
-            one, message=one.message + because, traces=wrong + joints or one.traces
-        )
+        traces, message = wrong + joints or one.traces, one.message + because
+        return structs.replace(one, message=message, traces=traces)
 
     return tuple(map(traced, differences))
 
@@ -326,10 +325,8 @@ def _state_difference(
     sides: check.Sides,
     steady: int,
 ) -> Difference | None:
-    """Compare a joint at the last state at which it is not too sensitive, if there is one.
-
-    The actual side has to reach the first ``steady`` states, at which no joint is too sensitive.
-    """
+    """Compare a joint at the last state at which it is not too sensitive, if there is one."""
+    # The actual side has to reach the first ``steady`` states, at which no joint is too sensitive.
     spreads = sides.model.spread.get(name, ())
     count = min(len(spreads), len(expected.states), max(steady, len(actual.states)))
     last = max((at for at in range(count) if _is_comparable(spreads[at])), default=None)

@@ -55,10 +55,8 @@ class _Poses(Struct, frozen=True, eq=False):
     def of(frames: Frames, links: Sequence[str]) -> _Poses:
         """Poses of J links, all of which are in the frames."""
         column = {name: index for index, name in enumerate(frames.links)}
-        columns = [column[name] for name in links]
-        return _Poses(
-            frames.positions.take(columns, axis=1), frames.rotations.take(columns, axis=1)
-        )
+        at = [column[name] for name in links]
+        return _Poses(frames.positions.take(at, axis=1), frames.rotations.take(at, axis=1))
 
     def one(self, index: int) -> _Poses:
         return _Poses(self.position[:, index], self.rotation[:, index])
@@ -88,11 +86,9 @@ def _turns(expected: _Poses, actual: _Poses) -> _Array:
 
 
 def angles(first: _Array, second: _Array) -> _Array:
-    """Return the angles [rad] between (..., 3, 3) rotations, exact for tiny ones.
-
-    |A - B| (Frobenius) = 2 sqrt(2) sin(angle / 2); an arc cosine of the trace would lose
-    everything below 1e-8.
-    """
+    """Return the angles [rad] between (..., 3, 3) rotations, exact for tiny ones."""
+    # |A - B| (Frobenius) = 2 sqrt(2) sin(angle / 2); an arc cosine of the trace would lose
+    # everything below 1e-8.
     distance = np.linalg.norm(first - second, axis=(-2, -1))
     halves: _Array = np.arcsin(np.minimum(distance / math.sqrt(8), 1.0))
     return 2 * halves

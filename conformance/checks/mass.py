@@ -153,11 +153,9 @@ def _group_inertias(sides: check.Sides) -> check.Differences:
     """Inertia of links that fixed joints connect, relative to the largest principal moment."""
 
     def measure(subject: str, one: GroupMass, two: GroupMass) -> Difference:
-        defaulted = one.harmless_moment(sides.model.size, sides.model.total_mass)
-        bound = one.inertia_bound
-        return _inertia_difference(
-            subject, one.tensor, two.tensor, one.mass, bound, sides, defaulted
-        )
+        harmless = one.harmless_moment(sides.model.size, sides.model.total_mass)
+        values = one.tensor, two.tensor, one.mass, one.inertia_bound
+        return _inertia_difference(subject, *values, sides, harmless)
 
     return _of_groups(measure, sides, "mass", "center", "inertia")
 

@@ -19,11 +19,6 @@ from urdf_usd.reports.records.record import Difference
 _WORLD = ""
 _FRICTIONS = ("physics:staticFriction", "physics:dynamicFriction", "physics:restitution")
 _SELF_COLLISION = ("newton:selfCollisionEnabled", "physxArticulation:enabledSelfCollisions")
-_FRICTION_TITLES = {
-    "static": "static friction",
-    "dynamic": "dynamic friction",
-    "restitution": "restitution",
-}
 # Attributes of joints whose values are compared where they are requested.
 _ATTRIBUTES = {
     "drives": (obs.SettingKind.DRIVE, ("drive:*:physics:stiffness", "drive:*:physics:damping")),
@@ -213,13 +208,13 @@ def _contacts(sides: check.Sides) -> check.Differences:
     # Lost colliders are a difference of shapes, and may be requested.
     bare = {link.name for link in sides.actual.links} - materials.keys()
     for material in requested.contact_materials or ():
-        fields = _FRICTION_TITLES.items() if material.link not in bare else ()
-        for field, title in fields:
+        for field in ("static", "dynamic", "restitution") if material.link not in bare else ():
             # NaN if the colliders of a link differ.
             values = {getattr(one, field) for one in materials.get(material.link, ())}
             value = math.nan if len(values) > 1 else next(iter(values), None)
-            subject = f"link {material.link}"
-            yield _number(subject, title, getattr(material, field), value, sides)
+            title = field if field == "restitution" else f"{field} friction"
+            subject, requests = f"link {material.link}", getattr(material, field)
+            yield _number(subject, title, requests, value, sides)
     # Links without a requested material in bodies of links with one; those in other bodies are
     # unexpected settings. Some are those that simulators use without a contact material.
     body = {link.name: link.body or link.name for link in sides.actual.links}

@@ -153,10 +153,8 @@ def _mimic(sides: check.Sides) -> check.Differences:
 def _mimic_problem(
     expected: obs.HeadCoupling | None, actual: obs.HeadCoupling | None, precision: float
 ) -> tuple[str, Value, Value] | None:
-    """Describe the difference of two couplings, with both values; None if there is none.
-
-    Engines may compute offsets from positions of up to 1 rad or 1 m, with their rounding.
-    """
+    """Describe the difference of two couplings, with both values; None if there is none."""
+    # Engines may compute offsets from positions of up to 1 rad or 1 m, with their rounding.
     if actual is None:
         leader = expected.leader if expected else "nothing"
         return f"mimic of {leader} is missing", leader, "no mimic"
@@ -242,9 +240,8 @@ def _articulation(sides: check.Sides) -> check.Comparison:
         "the articulation starts at link {}, as if it were a floating base",
         ("the first body", "another body"),
     )
-    disabled = map(
-        check.setting_difference, check.settings_of(obs.SettingKind.ARTICULATION, actual)
-    )
+    settings = check.settings_of(obs.SettingKind.ARTICULATION, actual)
+    disabled = map(check.setting_difference, settings)
     return check.Compared((robot, *outside, *misplaced, *disabled))
 
 
@@ -318,9 +315,8 @@ check.unexpected(
 @check.check("structure.words", "words without a schema", obs.Quantity.LINKS, usd_alone=True)
 def _words(sides: check.Sides) -> Iterator[Difference]:
     """What a USD keeps under urdf: of words without a schema is what the URDF says."""
-    known, found = (
-        _by_owner(side.words, sides.expected) for side in (sides.expected, sides.actual)
-    )
+    both = sides.expected, sides.actual
+    known, found = (_by_owner(side.words, sides.expected) for side in both)
     lost = {subject for subject, _ in sides.actual.renamed}
     # A USD need not keep them, nor those of shapes that it leaves out: kinds of words that it has
     # nowhere are not compared, and of shapes only those that it has.

@@ -235,11 +235,9 @@ def build_model(
 
 
 def inertia_ellipsoid(mass: obs.MassProperties) -> records.Affine | None:
-    """Return the transform of the unit sphere to the ellipsoid of a link's inertia.
-
-    A solid ellipsoid of mass m and semi-axes a, b, c has the moments m (b^2 + c^2) / 5
-    and so on, so a^2 = 5 (B + C - A) / (2 m).
-    """
+    """Return the transform of the unit sphere to the ellipsoid of a link's inertia."""
+    # A solid ellipsoid of mass m and semi-axes a, b, c has the moments m (b^2 + c^2) / 5 and so on,
+    # so a^2 = 5 (B + C - A) / (2 m).
     if mass.inertia is None or not mass.mass > 0:
         return None
     tensor = tensor_of(mass.inertia)

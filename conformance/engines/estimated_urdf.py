@@ -80,11 +80,9 @@ def _mass(link: model.Link) -> float:
 
 
 def _weightless(tree: Tree, base: str) -> frozenset[str]:
-    """Return the links whose mass is missing.
-
-    A group of links that fixed joints connect needs a mass if it moves or if no link of
-    the robot has one. Scenery, which has neither masses nor moving joints, needs none.
-    """
+    """Return the links whose mass is missing."""
+    # A group of links that fixed joints connect needs a mass if it moves or if no link of the robot
+    # has one. Scenery, which has neither masses nor moving joints, needs none.
     groups, root = rigid_groups(tree), tree.link[tree.root]
     massive = {name for name, link in tree.link.items() if _mass(link)}
     is_world = root.name == _WORLD and not (root.name in massive or root.visuals or root.collisions)

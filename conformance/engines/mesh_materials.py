@@ -298,10 +298,8 @@ def dae_material(effect: collada.material.Effect, folder: str) -> FileMaterial:
 def _dae_opacity(
     effect: collada.material.Effect, folder: str
 ) -> tuple[float | None, ImageFile | None]:
-    """Compute opacity in the mode of the effect, by default A_ONE.
-
-    An absent factor is 1; pycollada returns 0 for some effects.
-    """
+    """Compute opacity in the mode of the effect, by default A_ONE."""
+    # An absent factor is 1; pycollada returns 0 for some effects.
     shader = next(effect.xmlnode.iter(f"{{*}}{effect.shadingtype}"), None)
     stated = shader is not None and shader.find("{*}transparency") is not None
     element = None if shader is None else shader.find("{*}transparent")

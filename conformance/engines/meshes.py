@@ -262,9 +262,8 @@ def _read_obj(content: bytes, folder: Path) -> LoadedMesh:
                 material = names.setdefault(words.strip(), len(names))
             elif keyword == "mtllib":
                 libraries[words.strip()] = None
-        points, textures, normals = (
-            _table(rows[k], n) for k, n in (("v", 3), ("vt", 2), ("vn", 3))
-        )
+        widths = zip(rows.values(), (3, 2, 3), strict=True)
+        points, textures, normals = (_table(*columns) for columns in widths)
         parts, largest = [], 0
         for (material, group, slashes), lines in faces.items():
             counts = np.array([len(words.split()) for words in lines])
@@ -383,10 +382,8 @@ def _read_dae(content: bytes, folder: str) -> LoadedMesh:
 
 
 def _add_images(root: etree._Element) -> bool:
-    """Add images that a document names and does not have.
-
-    Without them, pycollada leaves out all that shows a material with such an image.
-    """
+    """Add images that a document names and does not have."""
+    # Without them, pycollada leaves out all that shows a material with such an image.
     named = {one.text for one in root.iterfind(".//{*}surface/{*}init_from") if one.text}
     missing = sorted(named - {one.get("id") for one in root.iter("{*}image")})
     if not missing or root.find(".//{*}library_effects") is None:
@@ -479,11 +476,9 @@ def _dae_surfaces(
 
 
 def _read_gltf(content: bytes, folder: str) -> LoadedMesh:
-    """Read a glTF or GLB file, turned upright.
-
-    trimesh's geometries are the primitives of the document, in order, without those of
-    modes that it does not support.
-    """
+    """Read a glTF or GLB file, turned upright."""
+    # trimesh's geometries are the primitives of the document, in order, without those of modes that
+    # it does not support.
     is_binary = content.startswith(b"glTF")
     try:
         text, binary = content, b""
@@ -567,7 +562,6 @@ class _Resolver(trimesh.resolvers.FilePathResolver):
     """Reads files that are regular and not too large."""
 
     def get(self, name: str) -> object:
-        """Read the file that trimesh would read."""
         for spelling in (name.strip(), name.strip().lstrip("/"), Path(name).name):
             path = Path(self.parent, spelling)
             if path.exists():

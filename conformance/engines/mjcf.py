@@ -114,9 +114,8 @@ def mjcf_efforts(path: str) -> dict[str, float]:
             least, most = (gain * model.actuator_ctrlrange[actuator]).tolist()
         force = most * abs(float(model.actuator_gear[actuator, 0]))
         efforts.setdefault(names[joint], []).append(force if least == -most else math.inf)
-    return {
-        name: force for name, (force, *more) in efforts.items() if not more and force < math.inf
-    }
+    only = {name: force for name, (force, *more) in efforts.items() if not more}
+    return {name: force for name, force in only.items() if force < math.inf}
 
 
 class MjcfRobot(Struct, frozen=True, eq=False):
@@ -155,22 +154,18 @@ def _read(path: str, changed: int) -> MjcfRobot:
             root = top[0] if len(top) == 1 and (free[0] or not top[0].joints) else None
             model, held = _compiled(spec, root)
     except ValueError as error:
-        raise protocol.UnsupportedError(
-            f"MuJoCo refuses it: {' '.join(str(error).split())}"
-        ) from error
+        reason = " ".join(str(error).split())
+        raise protocol.UnsupportedError(f"MuJoCo refuses it: {reason}") from error
     up = statements.matrices(model.qpos0[3:7])[2] if root else np.eye(3)[2]
     _count_from_initial_pose(model)
     uncompared.update(_uncompared_of_model(model, held))
     notes = tuple(f"MuJoCo warns: {' '.join(text.split())}" for text in dict.fromkeys(messages))
     # A root without mass is singular.
     with models.collected_warnings():
-        robot = _structure(
-            spec, model, root is not None, obs.Base.FLOATING if all(free) else obs.Base.FIXED
-        )
-    counts = tuple((name, count) for name, count in uncompared.items() if count)
-    stated = structs.replace(
-        robot.structure, up=statements.vec3(up), uncompared=counts, notes=notes
-    )
+        base = obs.Base.FLOATING if all(free) else obs.Base.FIXED
+        robot = _structure(spec, model, root is not None, base)
+    counts, axis = tuple(x for x in uncompared.items() if x[1]), statements.vec3(up)
+    stated = structs.replace(robot.structure, up=axis, uncompared=counts, notes=notes)
     return structs.replace(robot, structure=stated)
 
 
@@ -179,10 +174,8 @@ def _is_free(body: mujoco.MjsBody) -> bool:
 
 
 def _compiled(spec: mujoco.MjSpec, root: mujoco.MjsBody | None) -> tuple[mujoco.MjModel, bool]:
-    """Compile with a root that moves freely; return whether it was given a joint for that.
-
-    Keyframes are removed, as they have a number for each position.
-    """
+    """Compile with a root that moves freely; return whether it was given a joint for that."""
+    # Keyframes are removed, as they have a number for each position.
     spec.compiler.fusestatic = False
     spec.compiler.discardvisual = False
     for key in list(spec.keys):
@@ -508,11 +501,9 @@ def _mesh(model: mujoco.MjModel, geom: int) -> tuple[Array, NDArray[np.int64]]:
 
 
 def _appearance(model: mujoco.MjModel, geom: int, area: float) -> observed.Appearance:
-    """State colour and opacity, except for those of a textured material.
-
-    Light that a material emits or reflects is computed in another way than USD's: what it states
-    of these is not compared.
-    """
+    """State colour and opacity, except for those of a textured material."""
+    # Light that a material emits or reflects is computed in another way than USD's: what it states
+    # of these is not compared.
     material = int(model.geom_matid[geom])
     rgba = model.geom_rgba[geom]
     if material >= 0 and (rgba == _DEFAULT_RGBA).all():

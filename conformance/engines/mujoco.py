@@ -126,13 +126,11 @@ def _compile(
 ) -> tuple[mujoco.MjModel, str | None, set[str], list[int], list[str]]:
     """Read and compile a prepared copy.
 
-    Mass and inertia that the compiler rejects are replaced, marked in the copy as unknown, and
-    in the model as MuJoCo reads them.
-
-    Returns:
-        Model and name of the robot, whose root moves freely; links whose mass properties in the
-        model are not the file's; bodies whose moments the compiler rejects for lack of mass; notes.
+    Returns model and name of the robot, whose root moves freely; links whose mass properties in the
+    model are not the file's; bodies whose moments the compiler rejects for lack of mass; notes.
     """
+    # Mass and inertia that the compiler rejects are replaced, marked in the copy as unknown, and
+    # in the model as MuJoCo reads them.
     try:
         with models.collected_warnings() as messages:
             spec = mujoco.MjSpec.from_string(urdf.text.decode())

@@ -193,11 +193,9 @@ def equations_of_motion(mechanism: Mechanism, configurations: obs.Configurations
 def roll_out(
     mechanism: Mechanism, configurations: obs.Configurations, *, perturbed: bool = False
 ) -> obs.Rollout | None:
-    """Simulate a passive rollout by a :class:`RolloutPlan`, if there is one and masses are known.
-
-    The integrator treats damping implicitly, as damping that makes explicit integration
-    unstable is common in URDFs. Both sides take the same steps.
-    """
+    """Simulate the passive rollout that is planned, if there is any and masses are known."""
+    # The integrator treats damping implicitly, as damping that makes explicit integration unstable
+    # is common in URDFs. Both sides take the same steps.
     plan = configurations.rollout
     if plan is None or mechanism.unknown:
         return None
@@ -267,10 +265,8 @@ def _states(
 
 
 def _couple_to_heads(model: mujoco.MjModel) -> None:
-    """Couple joints to the heads of their chains, as writers of USD may do.
-
-    MuJoCo's couplings are slightly compliant, so that a chain is softer.
-    """
+    """Couple joints to the heads of their chains, as writers of USD may do."""
+    # MuJoCo's couplings are slightly compliant, so that a chain is softer.
     index_of = {
         int(model.eq_obj1id[index]): index
         for index in range(model.neq)
@@ -311,9 +307,8 @@ def _altered(model: mujoco.MjModel, random: np.random.Generator) -> mujoco.MjMod
         units[:] = turned / np.linalg.norm(turned, axis=1, keepdims=True)
     # Small mass and inertia of moving groups without, as converters add.
     groups = np.bincount(near.body_weldid, near.body_mass, near.nbody)
-    bare = [
-        body for body in range(1, near.nbody) if near.body_weldid[body] == body and not groups[body]
-    ]
+    heads = (body for body in range(1, near.nbody) if near.body_weldid[body] == body)
+    bare = [body for body in heads if not groups[body]]
     for body in bare:
         mass = _NEARBY * groups.sum() * random.uniform() / len(bare)
         near.body_mass[body] = mass
@@ -493,11 +488,9 @@ def _axis(joint: obs.JointObservation) -> obs.Vec3:
 
 
 def _plane(axis: obs.Vec3) -> Array:
-    """Return (2, 3) orthonormal vectors normal to a unit vector.
-
-    Friction acts along each of them, so axes that differ by rounding need almost the
-    same vectors: the choice changes only where one component is 0.77.
-    """
+    """Return (2, 3) orthonormal vectors normal to a unit vector."""
+    # Friction acts along each of them, so axes that differ by rounding need almost the same
+    # vectors: the choice changes only where one component is 0.77.
     along = np.eye(3)[0 if abs(axis[0]) < _ALONG else 1]
     first = along - np.dot(along, axis) * np.array(axis)
     first /= np.linalg.norm(first)
@@ -507,13 +500,10 @@ def _plane(axis: obs.Vec3) -> Array:
 def _add_couplings(
     spec: mujoco.MjSpec, moving: Sequence[obs.JointObservation], at_zero: Mapping[str, float]
 ) -> None:
-    """Couple mimic joints by equality constraints, as MuJoCo's URDF reader does.
-
-    Their polynomials are relative to the initial poses of the bodies.
-    """
-    index = {
-        joint.name: place for place, joint in enumerate(moving) if obs.COORDINATES[joint.type] == 1
-    }
+    """Couple mimic joints by equality constraints, as MuJoCo's URDF reader does."""
+    # Their polynomials are relative to the initial poses of the bodies.
+    single = (one for one in enumerate(moving) if obs.COORDINATES[one[1].type] == 1)
+    index = {joint.name: place for place, joint in single}
     for name, place in index.items():
         mimic = moving[place].mimic
         if mimic and mimic.leader in index and mimic.leader != name:

@@ -240,13 +240,10 @@ class NewtonUsdEngine(Struct, frozen=True):
 
 
 class _Robot(Struct, frozen=True, eq=False):
-    """A finished model with the indices of its bodies by link, and of its joints by name.
-
-    The builder holds numbers in double precision.
-    """
+    """A finished model with the indices of its bodies by link, and of its joints by name."""
 
     engine: ModuleType
-    builder: newton.ModelBuilder
+    builder: newton.ModelBuilder  # has numbers in double precision
     model: newton.Model
     bodies: Mapping[str, int]
     joints: Mapping[str, int]

@@ -34,11 +34,8 @@ Answer: TypeAlias = Mapping[str, NDArray[Any]]
 # Of bodies in no articulation.
 _OF_BODIES = frozenset({obs.Quantity.FRAMES, obs.Quantity.MASS})
 _OF_ARTICULATION = _OF_BODIES | {
-    obs.Quantity.JOINT_TYPES,
-    obs.Quantity.BASE,
-    obs.Quantity.LIMITS,
-    obs.Quantity.MOTION,
-    obs.Quantity.SIMULATION,
+    *(obs.Quantity.JOINT_TYPES, obs.Quantity.BASE, obs.Quantity.LIMITS),
+    *(obs.Quantity.MOTION, obs.Quantity.SIMULATION),
 }
 # Stated only if the asset uses schemas that PhysX reads.
 _BY_SCHEMA = frozenset(
@@ -136,6 +133,7 @@ class PhysxEngine(Struct, frozen=True):
         reach = statements.reachable_links(names.root, joints, blocked)
         framed = [link for link in reach if link in rows or link == names.root]
 
+        warnings = [f"PhysX: {message}" for message in answer["warnings"].tolist()]
         # The root may be no link of PhysX, and is last then.
         numbers = [rows.get(link, -1) for link in framed]
 
@@ -144,13 +142,13 @@ class PhysxEngine(Struct, frozen=True):
             origins = np.concatenate([origins, outside[np.newaxis, :3, 3]])
             return origins[numbers], np.concatenate([turns, outside[np.newaxis, :3, :3]])[numbers]
 
-        fixed = bool(np.any(answer["fixed"]))
+        fixed, states = bool(np.any(answer["fixed"])), _OF_ARTICULATION if count else _OF_BODIES
+        states |= _BY_SCHEMA if count and by_schema else frozenset()
         return obs.Observation(
             engine=self.name,
             robot=names.robot,
             root=names.root,
-            states=(_OF_ARTICULATION if count else _OF_BODIES)
-            | (_BY_SCHEMA if count and by_schema else frozenset()),
+            states=states,
             links=tuple(
                 obs.LinkObservation(link.name, _mass(answer, rows[link.name]), link.name)
                 if link.name in rows
@@ -162,10 +160,7 @@ class PhysxEngine(Struct, frozen=True):
             frames=statements.build_frames(framed, request.configurations, place),
             base=(obs.Base.FIXED if fixed else obs.Base.FLOATING) if count else None,
             articulation_roots=count,
-            notes=(
-                *(f"PhysX: {message}" for message in answer["warnings"].tolist()),
-                *statements.blocked_note("PhysX", blocked),
-            ),
+            notes=(*warnings, *statements.blocked_note("PhysX", blocked)),
             # They depend on the positions of all joints.
             dynamics=None if blocked else _dynamics(answer, dofs, request, fixed=fixed),
             simulation=_simulation(answer, movable, row_of) if count else None,

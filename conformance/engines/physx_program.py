@@ -181,11 +181,9 @@ class Scene:
                 session.commit_sync(group)
 
     def make_passive(self) -> None:
-        """Simulate the first step; then remove limits, Coulomb friction, gains and gravity.
-
-        Limits are moved out of reach. Joints without a position limit keep none: they
-        cannot get one.
-        """
+        """Simulate the first step; then remove limits, Coulomb friction, gains and gravity."""
+        # Limits are moved out of reach. Joints without a position limit keep none: they cannot get
+        # one.
         self.warm_up()
         limits = self.read(_JOINT, ["jointLimit"])["jointLimit"]
         far = np.array([-_FAR, _FAR])
@@ -269,12 +267,10 @@ def _configurations(
 
 
 def _couplings(request: dict[str, Any], freedoms: list[str]) -> dict[str, np.ndarray]:
-    """Measure mimic couplings by the positions of joints after some steps; PhysX lists none.
-
-    It moves coupled joints to where they satisfy their coupling, and no others. Then each leader is
-    fixed by a large inertia at three positions: followers end at positions that depend on the
-    leader's linearly, wherever they start.
-    """
+    """Measure mimic couplings by the positions of joints after some steps; PhysX lists none."""
+    # It moves coupled joints to where they satisfy their coupling, and no others. Then each leader
+    # is fixed by a large inertia at three positions: followers end at positions that depend on the
+    # leader's linearly, wherever they start.
     scene = Scene(request["usd"])
     scene.make_passive()
     ranges_of = dict(zip(request["joints"], request["ranges"], strict=True))

@@ -119,9 +119,8 @@ def prepare(path: str, steps: Sequence[Step]) -> UrdfCopy:
     if tag != "robot":
         raise UnsupportedError(f"the root element is {tag}, not robot")
     copy = UrdfCopy(robot)
-    copy.notes += [
-        f"The copy leaves out {_HARMLESS[kind]}." for kind in _HARMLESS if kind in errors
-    ]
+    harmless = (what for kind, what in _HARMLESS.items() if kind in errors)
+    copy.notes += (f"The copy leaves out {what}." for what in harmless)
     _define_world(copy)
     copy.without_inertial = frozenset(map(_name, _found(copy, "link[not(inertial)]")))
     for step in steps:
@@ -139,11 +138,9 @@ def _found(copy: UrdfCopy, xpath: str) -> list[UrdfElement]:
 
 
 def _define_world(copy: UrdfCopy) -> None:
-    """Add an empty link ``world`` if joints name it as parent and it is not defined.
-
-    Drake reads such a file, MuJoCo and PyBullet reject it. If a child of such a joint
-    has another parent as well, the file is left unchanged.
-    """
+    """Add an empty link ``world`` if joints name it as parent and it is not defined."""
+    # Drake reads such a file, MuJoCo and PyBullet reject it. If a child of such a joint has another
+    # parent as well, the file is left unchanged.
     children = [child.get("link", "") for child in copy.robot.iterfind("joint/child")]
     ends = _found(copy, f"joint[parent/@link='{_WORLD}']/child[@link=/robot/link/@name]")
     if _WORLD in (*copy.links, *children) or not ends:

@@ -108,14 +108,9 @@ def answer_requests(
 
 @contextlib.contextmanager
 def captured() -> Iterator[Callable[[], str]]:
-    """Send file descriptors 1 and 2 to a file, for the whole process.
-
-    The file has a name in the folder for temporary files: after a segmentation fault
-    it remains, so that the parent process can read the end of the output.
-
-    Yields:
-        A function that returns what has been printed so far.
-    """
+    """Send file descriptors 1 and 2 to a file; yield a function that returns what it has so far."""
+    # It has a name in the folder for temporary files: after a segmentation fault it remains, so
+    # that the parent process can read the end of the output.
     with tempfile.NamedTemporaryFile(prefix="printed-", suffix=".txt") as sink:
         _flush()
         saved = [os.dup(stream) for stream in _STANDARD_STREAMS]

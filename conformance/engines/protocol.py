@@ -166,11 +166,7 @@ def engine(name: str) -> Engine:
 
 
 def target(name: str) -> str:
-    """Return module and attribute of an engine, as ``package.module:attribute``.
-
-    Raises:
-        UnknownEngineError: There is none of that name.
-    """
+    """Return ``package.module:attribute`` of an engine; UnknownEngineError if there is none."""
     targets = _targets(tuple(sys.path))
     if name not in targets:
         raise UnknownEngineError(f"no engine is called {name!r}; there are {', '.join(names())}")

@@ -214,12 +214,7 @@ def _frames(
     links: tuple[str, ...],
     configurations: obs.Configurations,
 ) -> obs.Frames:
-    """Return poses relative to the root link.
-
-    Raises:
-        pybullet.error: PyBullet refuses, as it does beyond a number of links, or it states an
-            orientation that is not finite.
-    """
+    """Return poses relative to the root link; pybullet.error beyond a number of links."""
     numbers = [body.links.index(link) for link in links]
     at, offsets = {"physicsClientId": body.client}, [body.masses[number][3] for number in numbers]
     # (K, d) positions of the joints that PyBullet can set, by index.
@@ -232,10 +227,8 @@ def _frames(
         if joint.type is obs.JointType.SPHERICAL:
             # PyBullet rotates the link about the axes of its inertial frame.
             to_link = body.axes[index + 1]
-            turned = statements.quats_wxyz(
-                to_link.T @ statements.matrices(targets[index]) @ to_link
-            )
-            targets[index] = np.roll(turned, -1, axis=1)
+            turned = to_link.T @ statements.matrices(targets[index]) @ to_link
+            targets[index] = np.roll(statements.quats_wxyz(turned), -1, axis=1)
 
     def place(row: int) -> statements.Placed:
         if targets:
@@ -258,10 +251,8 @@ def _frames(
 
 
 def _shapes(request: protocol.Request) -> tuple[ShapeObservation, ...] | None:
-    """State shapes, from another copy; None if PyBullet rejects that.
-
-    Links of that copy have no inertial, so that poses are in their frames.
-    """
+    """State shapes, from another copy; None if PyBullet rejects that."""
+    # Links of that copy have no inertial, so that poses are in their frames.
     for loads in (_has_groups, lambda *_: False):
         separated: dict[str, str] = {}
         steps = prepared.name_robot, partial(_separate_meshes, separated)
@@ -290,11 +281,8 @@ def _shapes(request: protocol.Request) -> tuple[ShapeObservation, ...] | None:
 
 
 def _has_groups(role: Role, file: Path) -> bool:
-    """Whether PyBullet makes several convex hulls of a mesh file.
-
-    Of other files it makes one hull, or none. A face with fewer than three corners
-    crashes it.
-    """
+    """Whether PyBullet makes several convex hulls of a mesh file."""
+    # Of other files it makes one hull, or none. A face with fewer than three corners crashes it.
     if role is not Role.COLLISION or file.suffix.lower() != ".obj":
         return False
     text = b"\n%b\n" % file.read_bytes()
@@ -307,11 +295,9 @@ def _has_groups(role: Role, file: Path) -> bool:
 
 
 def _separate_meshes(separated: dict[str, str], copy: prepared.UrdfCopy) -> None:
-    """Move every collision mesh to a link of its own, without an origin.
-
-    PyBullet's indices of hulls count within one collider, which therefore has to be alone
-    in its link, and not moved.
-    """
+    """Move every collision mesh to a link of its own, without an origin."""
+    # PyBullet's indices of hulls count within one collider, which therefore has to be alone in its
+    # link, and not moved.
     robot = copy.robot
     taken = {part.get("name") for part in robot if part.tag in {"link", "joint"}}
     for link in list(robot.iterfind("link")):

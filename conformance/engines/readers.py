@@ -165,10 +165,8 @@ class MjcfReader(_Library, frozen=True):
         except (RuntimeError, ValueError, IndexError) as error:
             text = " ".join(str(error).split())
             raise protocol.UnsupportedError(f"{self.title}: {text}") from error
-        if len(model.bodies) != count:
-            raise protocol.UnsupportedError(
-                f"{self.title} reads {len(model.bodies)} of {count} bodies"
-            )
+        if (number := len(model.bodies)) != count:
+            raise protocol.UnsupportedError(f"{self.title} reads {number} of {count} bodies")
         joints = {joint.name: joint for joint in own.joints}
         starts: dict[str, int] = {}
         links = {link.name: obs.LinkObservation(link.name) for link in own.links}

@@ -350,9 +350,8 @@ def observe_robot(
         mass = None
         if (inertial := link.inertial) is not None:
             turn = spatial.rotation_from_quat_wxyz(inertial.origin.quat_wxyz)
-            tensor = spatial.inertia_values(
-                turn @ spatial.inertia_tensor(inertial.inertia) @ turn.T
-            )
+            turned = turn @ spatial.inertia_tensor(inertial.inertia) @ turn.T
+            tensor = spatial.inertia_values(turned)
             mass = obs.MassProperties(inertial.mass, inertial.origin.position, tensor)
         links.append(obs.LinkObservation(link.name, mass))
     names = tuple(link.name for link in links)
@@ -455,12 +454,10 @@ def _repaired(robot: model.Robot, diagnostics: Sequence[Diagnostic]) -> tuple[st
 
 
 def _base(tree: Tree) -> obs.Base | None:
-    """Return the base by the convention of an empty root link ``world``, else None.
-
-    URDF has no element for the base. A ``world`` with mass or shapes is an ordinary
-    link. Links without mass that are fixed to it are frames of the world: if floating
-    joints alone leave them, the robot floats.
-    """
+    """Return the base by the convention of an empty root link ``world``, else None."""
+    # URDF has no element for the base. A ``world`` with mass or shapes is an ordinary link. Links
+    # without mass that are fixed to it are frames of the world: if floating joints alone leave
+    # them, the robot floats.
     root = tree.link[tree.root]
     is_world = root.name == "world" and not (root.mass or root.visuals or root.collisions)
     if not is_world or not tree.child_joints[tree.root]:

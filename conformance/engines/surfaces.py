@@ -412,10 +412,8 @@ def _within(corners: Array) -> Solid:
 
 
 def _encloses(points: Array, triangles: Indices) -> bool:
-    """Return whether each edge has as many triangles on one side as on the other.
-
-    Corners are equal if they are in single precision.
-    """
+    """Return whether each edge has as many triangles on one side as on the other."""
+    # Corners are equal if they are in single precision.
     single = points.astype(np.float32) + np.float32(0.0)
     corners = np.unique(single, axis=0, return_inverse=True)[1].reshape(-1)[triangles]
     ends = np.concatenate([corners[:, (0, 1)], corners[:, (1, 2)], corners[:, (2, 0)]])

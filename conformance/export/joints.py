@@ -172,10 +172,8 @@ def _is_polynomial(prim: Usd.Prim) -> bool:
 
 
 def faulty_leaders(prim: Usd.Prim, names: Mapping[str, str]) -> Iterator[Diagnostic]:
-    """Find couplings to a prim that is no joint of the robot, or to the joint itself.
-
-    Those to no joint are not read, nor are polynomials of MuJoCo.
-    """
+    """Find couplings to a prim that is no joint of the robot, or to the joint itself."""
+    # Those to no joint are not read, nor are polynomials of MuJoCo.
     applied, path = stages.applied_schemas(prim), prim.GetPath()
     if _is_polynomial(prim):
         message = f"joint {path} follows a polynomial of another; omitted"

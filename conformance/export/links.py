@@ -71,11 +71,9 @@ def rigid(matrix: Array) -> Array:
 def read_inertials(
     links: Sequence[StageLink], reading: Reading, notes: list[Diagnostic]
 ) -> dict[str, m.Inertial | None]:
-    """Read the inertial of every link, in the frame of its prim.
-
-    A conversion merges links into bodies and stores the inertial of each link in ``urdf:``
-    attributes. These are used if they add up to the inertial of the body.
-    """
+    """Read the inertial of every link, in the frame of its prim."""
+    # A conversion merges links into bodies and stores the inertial of each link in ``urdf:``
+    # attributes. These are used if they add up to the inertial of the body.
     own = {link.path: _own_inertial(reading.prim(link.path)) for link in links}
     inertials = {
         link.path: _body_inertial(reading, link.path, notes) if link.is_body else own[link.path][1]
@@ -167,10 +165,8 @@ def _own_inertial(prim: Usd.Prim) -> tuple[bool, m.Inertial | None]:
 def adds_up(
     body: m.Inertial, parts: Sequence[tuple[m.Inertial | None, Array]], robot_mass: float
 ) -> bool:
-    """Return whether the inertials of links add up to that of their body.
-
-    Mass and inertia that a conversion adds to bodies without any are tolerated.
-    """
+    """Return whether the inertials of links add up to that of their body."""
+    # Mass and inertia that a conversion adds to bodies without any are tolerated.
     massive = [(part, to_body) for part, to_body in parts if part and part.mass > 0]
     mass = sum(inertial.mass for inertial, _ in massive)
     if mass == 0:
@@ -203,10 +199,8 @@ def _about_origin(inertial: m.Inertial, to_body: Array) -> Array:
 
 
 def legible_name(prim: Usd.Prim) -> str:
-    """Return a prim's display name if it is not blank, otherwise its name.
-
-    A conversion stores a URDF name that is no valid prim name as display name.
-    """
+    """Return a prim's display name if it is not blank, otherwise its name."""
+    # A conversion stores a URDF name that is no valid prim name as display name.
     name = writable(prim.GetDisplayName())
     return name if name.strip() else str(prim.GetName())
 

@@ -87,11 +87,9 @@ def _unused(stem: str, taken: set[str], reserved: Container[str] = ()) -> str:
 
 
 def _unique_names(kind: str, prims: Sequence[Usd.Prim], notes: list[Diagnostic]) -> list[str]:
-    """Return unique names of prims.
-
-    Names are unique among siblings in USD, but in the whole robot in URDF. The first prim with a
-    name keeps it.
-    """
+    """Return unique names of prims."""
+    # Names are unique among siblings in USD, but in the whole robot in URDF. The first prim with a
+    # name keeps it.
     proposed, taken = [legible_name(prim) for prim in prims], set[str]()
     names = [_unused(name, taken, proposed) for name in proposed]
     for prim, name, fresh in zip(prims, proposed, names, strict=True):
@@ -135,10 +133,8 @@ def choose_robot(
     named: str | None,
     notes: list[Diagnostic],
 ) -> frozenset[str]:
-    """Return the bodies of the robot, if there are other bodies on the stage.
-
-    Without a name, a robot with an articulation root is preferred, then one with joints.
-    """
+    """Return the bodies of the robot, if there are other bodies on the stage."""
+    # Without a name, a robot with an articulation root is preferred, then one with joints.
     robots = _robots([link.path for link in links if link.is_body], joints, stage)
     chosen = [robot for robot in robots if robot.roots] or [x for x in robots if x.joints] or robots
     refusal = ""
@@ -176,12 +172,11 @@ def choose_robot(
 def _robots(
     bodies: Sequence[str], joints: Sequence[Connection], stage: Usd.Stage
 ) -> list[_StageRobot]:
-    """Return the robots of a stage, in the order of their first bodies.
-
-    Bodies are of one robot if joints connect them. Those that only the world connects are different
-    robots if they have different origins: articulation roots, or in our own conversions, which mark
-    joints and write an articulation root for each arm of a robot, the scope of the joints.
-    """
+    """Return the robots of a stage, in the order of their first bodies."""
+    # Bodies are of one robot if joints connect them. Those that only the world connects are
+    # different robots if they have different origins: articulation roots, or in our own
+    # conversions, which mark joints and write an articulation root for each arm of a robot, the
+    # scope of the joints.
     part_of = {body: index for index, body in enumerate(bodies)}
     for joint in joints:
         if WORLD not in joint.bodies:
@@ -320,20 +315,16 @@ class _Writer:
             self.moved[start] = self._upright(start)
 
     def _upright(self, path: str) -> Array:
-        """Return the (4, 4) frame with Z up in a prim's frame.
-
-        The identity if the prim's Z axis points up more than its Y axis: robots that were converted
-        from Z up are often rotated at their root prim.
-        """
+        """Return the (4, 4) frame with Z up in a prim's frame."""
+        # The identity if the prim's Z axis points up more than its Y axis: robots that were
+        # converted from Z up are often rotated at their root prim.
         up = self.reading.rigid(path)[1, :3]
         return _STANDING if self._is_y_up and not up[2] > up[1] else np.eye(4)
 
     def move_to_axis(self, joint: Connection, motion: joint_motions.Motion) -> bool:
-        """Move the frame of a joint's child to the joint, if its axis is elsewhere.
-
-        In URDF, a joint axis passes through the origin of the child link. For prismatic and fixed
-        joints, the origin does not matter.
-        """
+        """Move the frame of a joint's child to the joint, if its axis is elsewhere."""
+        # In URDF, a joint axis passes through the origin of the child link. For prismatic and fixed
+        # joints, the origin does not matter.
         place = joint.anchors[joint.child][:3, 3]
         match motion[-1][1]:
             case m.Revolute(axis) | m.Continuous(axis) | m.Planar(axis):

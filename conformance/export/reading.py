@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, field, structs
 from pxr import Tf, Usd, UsdGeom, UsdPhysics
@@ -104,19 +103,6 @@ def inspect_usd(
     return inspect(with_paths(reading.robot), extents), reading.diagnostics
 
 
-@contextmanager
-def _refusals(stage: Usd.Stage, notes: list[Diagnostic]) -> Iterator[None]:
-    """Raise errors of OpenUSD, and of a stage, with what was noted before."""
-    try:
-        yield
-    except Tf.ErrorException as error:
-        path = stage.GetRootLayer().identifier
-        message = f"{path} cannot be read: {loading.openusd_reason(error)}"
-        raise StageError((*notes, Diagnostic("stage-unreadable", message))) from error
-    except StageError as error:
-        raise StageError((*notes, *error.diagnostics)) from error
-
-
 def read_stage(
     stage: Usd.Stage,
     frames: Iterable[str] = (),
@@ -127,7 +113,8 @@ def read_stage(
 ) -> StageReading:
     """Read a robot from an open stage; see :func:`read_usd`."""
     notes: list[Diagnostic] = []
-    with _refusals(stage, notes):
+    # Errors are raised with what was noted before.
+    try:
         missing = [Diagnostic("stage-incomplete", part) for part in stages.missing_parts(stage)]
         unusable = [*unusable_values(stage, read_authored(stage), any_precision=True)]
         if (up := UsdGeom.GetStageUpAxis(stage)) == "X":
@@ -218,14 +205,18 @@ def read_stage(
         # A material of several shapes is reported once.
         diagnostics = tuple(dict.fromkeys(notes))
         return StageReading(robot, kept, diagnostics, mechanism.loops, all_shapes.textures)
+    except Tf.ErrorException as error:
+        path = stage.GetRootLayer().identifier
+        message = f"{path} cannot be read: {loading.openusd_reason(error)}"
+        raise StageError((*notes, Diagnostic("stage-unreadable", message))) from error
+    except StageError as error:
+        raise StageError((*notes, *error.diagnostics)) from error
 
 
 def _without_second_world(robot: m.Robot, world: str | None) -> m.Robot:
-    """Remove an added world link if the root is an empty link named world.
-
-    A conversion makes a body of such a root, with a harmless mass, if several joints or a moving
-    one are connected to it. That mass is no data of the robot.
-    """
+    """Remove an added world link if the root is an empty link named world."""
+    # A conversion makes a body of such a root, with a harmless mass, if several joints or a moving
+    # one are connected to it. That mass is no data of the robot.
     holds = [joint for joint in robot.joints if joint.parent == world]
     if len(holds) != 1 or holds[0].child != m.WORLD_LINK:
         return robot

@@ -104,9 +104,8 @@ def read_shapes(
             if _is_collision(element) and len(places) == 1:
                 ((origin, scale),) = places
                 uri, custom = str(element.GetPath()), read_custom(element)
-                meshes[uri] = meshing.join_groups(
-                    [(name, meshes[mesh.uri]) for name, mesh in named]
-                )
+                parts = [(name, meshes[mesh.uri]) for name, mesh in named]
+                meshes[uri] = meshing.join_groups(parts)
                 name = element.GetDisplayName() or element.GetName()
                 groups = [m.Collision(name, origin, m.MeshFile(uri, None, scale), custom=custom)]
             joined.setdefault(owner, []).extend(groups)

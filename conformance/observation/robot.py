@@ -453,11 +453,7 @@ class NamedPrims(Struct, frozen=True):
 
 
 def require_types(observation: Observation) -> None:
-    """Check the types of all values, which engines of other packages may confuse.
-
-    Raises:
-        TypeError: A value has another type; the message says where.
-    """
+    """Raise TypeError for a value of another type, which engines of other packages may have."""
 
     def plain(value: object) -> Any:  # noqa: ANN401  a number
         if isinstance(value, np.number):

@@ -188,10 +188,8 @@ def plane(axis: obs.Vec3) -> Array:
 
 
 def _uniform_rotations(cube: Array) -> Array:
-    """Map (K, 3) points to (K, 4) quaternions wxyz, uniform over rotations.
-
-    Shoemake, "Uniform random rotations", Graphics Gems III, 1992.
-    """
+    """Map (K, 3) points to (K, 4) quaternions wxyz, uniform over rotations."""
+    # Shoemake, "Uniform random rotations", Graphics Gems III, 1992.
     small, large = np.sqrt(1 - cube[:, 0]), np.sqrt(cube[:, 0])
     first, second = 2 * math.pi * cube[:, 1], 2 * math.pi * cube[:, 2]
     columns = small * np.sin(first), small * np.cos(first)

@@ -133,12 +133,8 @@ def _known(
         for engine in engines.split():
             title = engine.partition("-")[0]
             cause = f"{_TITLES.get(title, title.title())} {does}."
-            DEVIATIONS.append(
-                Deviation(
-                    *(f"{engine}-{name}", engine, cause, checks, applies),
-                    *(file or name, predicts, whole),
-                )
-            )
+            row = f"{engine}-{name}", engine, cause, checks, applies, file or name, predicts, whole
+            DEVIATIONS.append(Deviation(*row))
         return applies
 
     return add
@@ -238,9 +234,7 @@ _known("mujoco", "zero-effort", _EFFORT, _NO_LIMIT, predicts=_EFFORT)(
 )
 _MAGNITUDE = "reads the magnitude of a negative effort limit"
 _known("mujoco", "negative-effort", _EFFORT, _MAGNITUDE, predicts=_EFFORT)(
-    _joints(
-        lambda one, two: one.effort is not None and one.effort < 0 and two.effort == -one.effort
-    )
+    _joints(lambda one, two: (one.effort or 0.0) < 0 and two.effort == -(one.effort or 0.0))
 )
 _ZERO = "reads an absent {} limit as zero"
 _known("pybullet", "absent-effort", _EFFORT, _ZERO.format("effort"), predicts=_EFFORT)(
@@ -500,9 +494,7 @@ _KINDS = (
 _known("mujoco", "repeated-shape", _SHAPES, _KINDS)(_is_other_kind)
 _SHOWN = "uses the colliders of a link without visuals as visuals"
 _known("pybullet", "shown-colliders", ("visual.",), _SHOWN, "colliders-alone")(
-    lambda case: (
-        {one.role for one in case.expected.shapes if one.link == case.part} == {Role.COLLISION}
-    )
+    lambda case: {x.role for x in case.expected.shapes if x.link == case.part} == {Role.COLLISION}
 )
 _STACKED = "places several joints of one MJCF body wrongly"
 

@@ -232,9 +232,8 @@ def _judge_check(check: Check, inputs: _Inputs) -> tuple[CheckRecord, tuple[Devi
             parts.append(counted)
             deviations += known
         comparison = attribution.apply(Compared.of(parts, comparison.note))
-    disputing = dict.fromkeys(
-        one.engine for against in attribution.disputed.values() for one in against
-    )
+    against = attribution.disputed.values()
+    disputing = dict.fromkeys(one.engine for of_item in against for one in of_item)
     engines_named = f"{' and '.join(disputing)} contradict the {reference.engine} engine"
     note = f"{engines_named}, and no engine agrees with it" if disputing else None
     return _check_record(check, comparison, by_engine, actual, note), deviations
@@ -543,11 +542,9 @@ def _errors(comparison: Comparison, precision: float) -> dict[str, Difference]:
 
 
 def _refused(trip: _Trip) -> set[str]:
-    """Name links whose inertia an engine rejects in the written URDF alone.
-
-    Rounding may leave the sum of the smaller moments of a flat body below the largest. Engines then
-    use no inertia, or zero, but keep mass and centre.
-    """
+    """Name links whose inertia an engine rejects in the written URDF alone."""
+    # Rounding may leave the sum of the smaller moments of a flat body below the largest. Engines
+    # then use no inertia, or zero, but keep mass and centre.
     tolerance = trip.model.tolerance
     again = {link.name: link.mass for link in trip.after.links}
     links = set()

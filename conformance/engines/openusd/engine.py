@@ -91,9 +91,8 @@ def _observe(request: protocol.Request, warnings: Callable[[], tuple[str, ...]])
     # link.
     names = {link.path: link.name for link in links.values()}
     # Nor has a link between joints of one body, which is in no file.
-    own = {
-        path: m for path, m in masses.items() if not stages.is_between_joints(reading.stage, path)
-    }
+    between = {path for path in masses if stages.is_between_joints(reading.stage, path)}
+    own = {path: mass for path, mass in masses.items() if path not in between}
     properties = {path: mass.properties for path, mass in own.items()}
     stated_links = [
         observed.LinkObservation(link.name, properties.get(link.path), names.get(link.body))

@@ -178,11 +178,9 @@ def _floating_body(
 def free_bodies(
     configurations: observed.Configurations, reading: stages.Reading, joints: Sequence[Connection]
 ) -> tuple[Connection, ...]:
-    """Return floating joints of bodies that nothing connects to the world.
-
-    USD has no prim for them. They are those that the configurations move under the name
-    ``<body>_free``, as of the objects beside a robot in an MJCF.
-    """
+    """Return floating joints of bodies that nothing connects to the world."""
+    # USD has no prim for them. They are those that the configurations move under the name
+    # ``<body>_free``, as of the objects beside a robot in an MJCF.
     tied = {body for joint in joints if stages.WORLD in joint.bodies for body in joint.bodies}
     return tuple(
         _floating_body(link, f"{link.name}_free", None, reading)
@@ -304,11 +302,9 @@ def span_tree(
 
 
 def _grow(joints: Sequence[Connection], start: str, placed: set[str]) -> list[Connection]:
-    """Add bodies that are reachable from a body to ``placed``; return the joints used.
-
-    Joints that are excluded from articulations close loops, so they are used last; before them
-    those whose first body is the child.
-    """
+    """Add bodies that are reachable from a body to ``placed``; return the joints used."""
+    # Joints that are excluded from articulations close loops, so they are used last; before them
+    # those whose first body is the child.
     ordered: list[Connection] = []
     reached = {start}
     while True:
@@ -394,14 +390,12 @@ def articulated_bodies(reading: stages.Reading) -> tuple[str, ...]:
 def articulation_faults(
     reading: stages.Reading, joints: Sequence[Connection], tree: BodyTree
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Name the joints of the robot that belong to no articulation, and moving ones at the world.
-
-    The parser lists the moving joints of an articulation, and some of those that are excluded from
-    it. A fixed joint to the world defines the base of an articulation, which PhysX reads as
-    floating if the joint is excluded. For a single body with a joint to the world, the parser lists
-    the joint alone. It reports the world for the default prim and for missing targets, and the
-    collider for static colliders.
-    """
+    """Name the joints of the robot that belong to no articulation, and moving ones at the world."""
+    # The parser lists the moving joints of an articulation, and some of those that are excluded
+    # from it. A fixed joint to the world defines the base of an articulation, which PhysX reads as
+    # floating if the joint is excluded. For a single body with a joint to the world, the parser
+    # lists the joint alone. It reports the world for the default prim and for missing targets, and
+    # the collider for static colliders.
     articulations = reading.articulations.values()
     listed = {str(path) for found in articulations for path in found.articulatedJoints}
     inside = {joint.path for joint in joints if joint.articulated and joint.path in listed}

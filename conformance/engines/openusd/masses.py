@@ -81,9 +81,8 @@ def body_mass(reading: Reading, path: str) -> BodyMass:
         # Not so for NaN.
         if not np.abs(inertia - computed).max() <= _DEPARTS * np.abs(inertia).max():
             cause = "OpenUSD treats moments below 1e-5 as unauthored"
-            departures.append(
-                Departure(name, statements.vec6(inertia), statements.vec6(computed), cause)
-            )
+            tensors = statements.vec6(inertia), statements.vec6(computed)
+            departures.append(Departure(name, *tensors, cause))
     restated = None
     is_finite = bool(np.isfinite(inertia).all())
     if is_finite and len(values := prim.GetAttribute(_NEWTON_INERTIA).Get() or ()) == 6:
@@ -110,11 +109,9 @@ def body_mass(reading: Reading, path: str) -> BodyMass:
 
 
 def _rotation(quat: Gf.Quatf | None) -> statements.Array:
-    """Return the rotation of principal axes.
-
-    A quaternion that is no rotation leaves them along the body's axes: it is a sentinel, or nothing
-    was ever written to it. One that is blocked is None.
-    """
+    """Return the rotation of principal axes."""
+    # A quaternion that is no rotation leaves them along the body's axes: it is a sentinel, or
+    # nothing was ever written to it. One that is blocked is None.
     if quat is None:
         return np.eye(3)
     wxyz = np.array((quat.GetReal(), *quat.GetImaginary()), np.float64)

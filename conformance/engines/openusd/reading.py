@@ -181,13 +181,11 @@ class Reading(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def candidates(self) -> tuple[LinkPrim, ...]:
-        """All prims that may be links, in the order of the stage.
-
-        Every rigid body is a link. So may be an Xform without a body: a massless link below the
-        body that it is fixed to, or a link ``world`` above the bodies. As the schema does not
-        distinguish these from groups of geometry, every Xform below the default prim and not below
-        a Gprim is a candidate; surplus ones have no effect.
-        """
+        """All prims that may be links, in the order of the stage."""
+        # Every rigid body is a link. So may be an Xform without a body: a massless link below the
+        # body that it is fixed to, or a link ``world`` above the bodies. As the schema does not
+        # distinguish these from groups of geometry, every Xform below the default prim and not
+        # below a Gprim is a candidate; surplus ones have no effect.
         found: dict[str, LinkPrim] = {}
         # Shapes hold no frames, but a body below one is simulated.
         above = {prefix for path in self.bodies for prefix in Sdf.Path(path).GetPrefixes()[:-1]}
@@ -381,12 +379,10 @@ def lower_colliders(stage: Usd.Stage) -> Iterator[tuple[Sdf.Path, list[str]]]:
 
 
 def _split_stacked_joints(stage: Usd.Stage) -> None:
-    """Put links without mass between the joints of a body that add mobility, in the session layer.
-
-    MuJoCo's converter writes the joints of a body side by side, and the articulation root says by
-    ``newton:jointsAddMobility`` that they add mobility, in the order of traversal. Without the
-    attribute joints constrain each other, and nothing is changed.
-    """
+    """Put links without mass between joints of a body that add mobility, in the session layer."""
+    # MuJoCo's converter writes the joints of a body side by side, and the articulation root says by
+    # ``newton:jointsAddMobility`` that they add mobility, in the order of traversal. Without the
+    # attribute joints constrain each other, and nothing is changed.
     prims = tuple(stage.Traverse())
     taken = {urdf_name(prim) for prim in prims if prim.HasAPI(UsdPhysics.RigidBodyAPI)}
     # Joints of articulations that add mobility, by their bodies.
@@ -514,11 +510,9 @@ def refusal(
 
 
 def applied_schemas(prim: Usd.Prim) -> tuple[str, ...]:
-    """Return the API schemas of a prim, registered in OpenUSD or not.
-
-    ``GetAppliedSchemas`` leaves out schemas that are not registered, as those of PhysX, or that
-    were registered after a stage was opened in the same process.
-    """
+    """Return the API schemas of a prim, registered in OpenUSD or not."""
+    # ``GetAppliedSchemas`` leaves out schemas that are not registered, as those of PhysX, or that
+    # were registered after a stage was opened in the same process.
     return tuple(prim.GetPrimTypeInfo().GetAppliedAPISchemas())
 
 

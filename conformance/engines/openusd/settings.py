@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations, product
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from msgspec import structs
@@ -37,6 +37,7 @@ from urdf_usd.conformance.observation.robot import (
 from urdf_usd.reports.records.record import Value
 from urdf_usd.reports.text import value_text
 
+Settings: TypeAlias = Iterator[UnexpectedSetting]
 _TABLES = tomllib.loads(Path(__file__).with_name("attributes.toml").read_text(encoding="utf-8"))
 
 
@@ -208,7 +209,7 @@ def _value_setting(
     return structs.replace(found, attribute=schema_attribute(name))
 
 
-def _schema_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
+def _schema_settings(reading: Reading) -> Settings:
     """Yield attributes of physics schemas, and applied schemas of which nothing is known."""
     for prim, properties in reading.authored:
         schemas, definition = applied_schemas(prim), prim.GetPrimDefinition()
@@ -270,7 +271,7 @@ def _has_effect(name: str, prim: Usd.Prim) -> bool:
     return not head.startswith(("physx", *others)) or named in schemas
 
 
-def _authored_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
+def _authored_settings(reading: Reading) -> Settings:
     """Yield types of prims, values over time, and values of schemas besides those of physics."""
 
     def over_time(prim: Usd.Prim, message: str) -> UnexpectedSetting:
@@ -329,7 +330,7 @@ def _authored_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
             yield from _of_shape(prim, reading)
 
 
-def _of_shape(prim: Usd.Prim, reading: Reading) -> Iterator[UnexpectedSetting]:
+def _of_shape(prim: Usd.Prim, reading: Reading) -> Settings:
     """Yield schemas that make something else of a shape, and what its surface does not follow."""
     is_collider, is_mesh = stages.collides(prim), prim.IsA(UsdGeom.Mesh)
     for schema, words in _NO_SHAPES.items():
@@ -376,7 +377,7 @@ def _ambiguous_subsets(prim: Usd.Prim) -> str | None:
     return "faces that are in two of them" if (seen > 1).any() else None
 
 
-def _of_hint(prim: Usd.Prim, reading: Reading) -> Iterator[UnexpectedSetting]:
+def _of_hint(prim: Usd.Prim, reading: Reading) -> Settings:
     """Yield a hint that would frame or cull a model wrongly, in OpenUSD's reading."""
     now, transforms = Usd.TimeCode.Default(), UsdGeom.XformCache()
     # Of what is shown below the prim, in its frame, and of colliders as well, which it may bound.
@@ -402,7 +403,7 @@ def _of_hint(prim: Usd.Prim, reading: Reading) -> Iterator[UnexpectedSetting]:
         yield _value_setting(reading, SettingKind.GEOMETRY, prim, name, str(shown), str(hint))
 
 
-def _scene_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
+def _scene_settings(reading: Reading) -> Settings:
     """Yield gravity other than that of the Earth, and parts in different scenes."""
     note = partial(_value_setting, reading, SettingKind.SCENE)
     scenes = [prim for prim in reading.prims if prim.IsA(UsdPhysics.Scene)]
@@ -428,12 +429,10 @@ def _scene_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
             yield note(prim, "physics:simulationOwner", "the only scene", str(targets[0]))
 
 
-def _outside_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
-    """Yield what is outside of the robot, such as a ground plane, and instances.
-
-    A joint outside holds the robot for whoever opens the stage. Of a body of an instance PhysX
-    makes none, and nobody can author where it moves.
-    """
+def _outside_settings(reading: Reading) -> Settings:
+    """Yield what is outside of the robot, such as a ground plane, and instances."""
+    # A joint outside holds the robot for whoever opens the stage. Of a body of an instance PhysX
+    # makes none, and nobody can author where it moves.
     for prim in reading.prims:
         joint, moves = UsdPhysics.Joint(prim), True
         if prim.HasAPI(UsdPhysics.RigidBodyAPI):
@@ -456,9 +455,7 @@ def _outside_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
         yield _setting(reading, SettingKind.SCENE, "robot", message, f"no {what}", f"a {what}")
 
 
-def _contact_settings(
-    reading: Reading, joints: Sequence[Connection]
-) -> Iterator[UnexpectedSetting]:
+def _contact_settings(reading: Reading, joints: Sequence[Connection]) -> Settings:
     """Yield contacts between links of a joint, and contacts that are filtered out."""
     note = partial(_setting, reading, SettingKind.FILTER)
     collide = {reading.body_of(path) for path in reading.shapes} - {WORLD}
@@ -516,12 +513,10 @@ def _filtered_groups(reading: Reading) -> Iterator[tuple[frozenset[str], str]]:
                 yield frozenset(pair), f"collision group {one.name}"
 
 
-def _material_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
-    """Yield friction and restitution of the contact materials that colliders have.
-
-    A bound material without friction has that of its schema, zero; without a material simulators
-    take their own.
-    """
+def _material_settings(reading: Reading) -> Settings:
+    """Yield friction and restitution of the contact materials that colliders have."""
+    # A bound material without friction has that of its schema, zero; without a material simulators
+    # take their own.
     names = ("physics:dynamicFriction", "physics:staticFriction", "physics:restitution")
     for prim in filter(stages.collides, reading.prims):
         bound, _ = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial("physics")
@@ -540,9 +535,7 @@ def _material_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
                 yield structs.replace(found, attribute=name)
 
 
-def _joint_settings(
-    reading: Reading, joints: Sequence[Connection], tree: BodyTree
-) -> Iterator[UnexpectedSetting]:
+def _joint_settings(reading: Reading, joints: Sequence[Connection], tree: BodyTree) -> Settings:
     """Yield couplings and joints that a URDF does not have."""
     note = partial(_setting, reading, SettingKind.JOINT)
     for path, joint in reading.joints.items():
@@ -572,13 +565,11 @@ def _joint_settings(
             yield note(f"joint {connection.name}", f"{message}not support", *sides)
 
 
-def _actuator_settings(reading: Reading) -> Iterator[UnexpectedSetting]:
-    """Yield joints on which actuators act otherwise than their drives.
-
-    A URDF implies none of Newton's. An actuator of MuJoCo without bias exerts no force while its
-    control is zero, and changes nothing. One with a bias is the same as the drive of its joint if
-    both have the same gains.
-    """
+def _actuator_settings(reading: Reading) -> Settings:
+    """Yield joints on which actuators act otherwise than their drives."""
+    # A URDF implies none of Newton's. An actuator of MuJoCo without bias exerts no force while its
+    # control is zero, and changes nothing. One with a bias is the same as the drive of its joint if
+    # both have the same gains.
     gains: dict[str, list[tuple[float, float]]] = {}
     for prim in reading.prims:
         is_newton = prim.GetTypeName() == "NewtonActuator"
@@ -623,15 +614,11 @@ def _servo_gains(prim: Usd.Prim) -> tuple[float, float]:
     return (-stiffness, -damping) if is_servo else (math.nan, math.nan)
 
 
-def _robot_schema_settings(
-    reading: Reading, joints: Sequence[Connection]
-) -> Iterator[UnexpectedSetting]:
-    """Yield incomplete or unordered lists of Isaac Sim, other names, and a namespace.
-
-    Isaac Sim reports links and joints in the order of ``isaac:physics:robotLinks`` and
-    ``isaac:physics:robotJoints``, as far as they have its schemas, and appends those that the lists
-    lack. Empty lists state nothing: it finds all parts by their joints.
-    """
+def _robot_schema_settings(reading: Reading, joints: Sequence[Connection]) -> Settings:
+    """Yield incomplete or unordered lists of Isaac Sim, other names, and a namespace."""
+    # Isaac Sim reports links and joints in the order of ``isaac:physics:robotLinks`` and
+    # ``isaac:physics:robotJoints``, as far as they have its schemas, and appends those that the
+    # lists lack. Empty lists state nothing: it finds all parts by their joints.
     kind = SettingKind.ARTICULATION
     for prim in reading.prims:
         schemas = applied_schemas(prim)

@@ -135,9 +135,8 @@ def rest_solids(path: str) -> tuple[observed.Solid, ...]:
             points = (geometry.points @ matrix[:3, :3].T + matrix[:3, 3]).ravel().tolist()
             rotation = tuple((matrix[:3, :3] / scale).ravel().tolist())
             place = vec3(matrix[:3, 3])
-            found.append(
-                observed.Solid(link.name, geometry.kind, size, place, rotation, tuple(points))
-            )
+            shape = geometry.kind, size, place, rotation, tuple(points)
+            found.append(observed.Solid(link.name, *shape))
     return tuple(found)
 
 

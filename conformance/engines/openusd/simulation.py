@@ -91,9 +91,8 @@ _OF_JOINT = ("physxJoint:maxJointVelocity", "PhysxJointAPI")
 
 def force_range(prim: Usd.Prim) -> tuple[float, float] | None:
     """Return MuJoCo's range of the force of a joint, if it is in effect."""
-    lower, upper = (
-        stages.number_attribute(prim, f"{_RANGE}:{end}") or 0.0 for end in ("min", "max")
-    )
+    ends = f"{_RANGE}:min", f"{_RANGE}:max"
+    lower, upper = (stages.number_attribute(prim, end) or 0.0 for end in ends)
     limited = stages.text_attribute(prim, "mjc:actuatorfrclimited") or "auto"
     is_effective = limited != "false" and (limited != "auto" or lower < upper)
     return (lower, upper) if is_effective else None
@@ -237,11 +236,9 @@ def _unit_of(prim: Usd.Prim, reading: Reading) -> float:
 
 
 def _can_couple(schema: str, *joints: Usd.Prim) -> bool:
-    """Whether a schema could couple joints.
-
-    Newton's coefficients have one unit, so both joints are of one type. PhysX couples prismatic
-    joints, and revolute joints with limits. MuJoCo couples all joints with one coordinate.
-    """
+    """Whether a schema could couple joints."""
+    # Newton's coefficients have one unit, so both joints are of one type. PhysX couples prismatic
+    # joints, and revolute joints with limits. MuJoCo couples all joints with one coordinate.
     if schema == "NewtonMimicAPI":
         return len({prim.GetTypeName() for prim in joints}) == 1
     for prim in joints:

@@ -91,12 +91,10 @@ def _is_placed(prim: Usd.Prim, cache: UsdGeom.XformCache) -> bool:
 
 
 def _other_type(attribute: Usd.Attribute, *, any_precision: bool) -> str | None:
-    """Describe the first authored type whose values typed consumers do not read.
-
-    Measured on usd-core 26.11: ``ComputeMassProperties`` takes another inertia from
-    ``double3 physics:diagonalInertia``, and a ``double`` force of a drive is none for OpenUSD's
-    physics parser and for Newton. Roles make no difference, nor do tokens for texts of shaders.
-    """
+    """Describe the first authored type whose values typed consumers do not read."""
+    # Measured on usd-core 26.11: ``ComputeMassProperties`` takes another inertia from ``double3
+    # physics:diagonalInertia``, and a ``double`` force of a drive is none for OpenUSD's physics
+    # parser and for Newton. Roles make no difference, nor do tokens for texts of shaders.
     prim, name, declared = attribute.GetPrim(), attribute.GetName(), None
     if definition := prim.GetPrimDefinition().GetAttributeDefinition(name):
         declared = definition.GetTypeName()
