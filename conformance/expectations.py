@@ -195,9 +195,8 @@ def _with_links(case: Expected, tree: obs.Observation, actual: obs.Observation) 
     stated = [*(case.links or ()), *case.colliders, *case.visuals]
     stated += [name for links in (*bodies, *(pose.links for pose in case.poses)) for name in links]
     masses = {**dict.fromkeys(stated), **tolerance.masses_of(actual)}
-    for body, found in zip(
-        case.bodies, tolerance.group_masses(actual, bodies, tree.joints), strict=True
-    ):
+    groups = tolerance.group_masses(actual, bodies, tree.joints)
+    for body, found in zip(case.bodies, groups, strict=True):
         # The mass of welded links counts as that of the first.
         masses |= dict.fromkeys(body.links)
         own: dict[str, Any] = {"mass": 0.0, "com": np.zeros(3), "inertia": None}

@@ -444,9 +444,7 @@ def reduce_robot(
 
 
 def _rules(record: RobotRecord) -> frozenset[str]:
-    return frozenset(
-        each.rule for each in record.diagnostics if each.severity in {"error", "warning"}
-    )
+    return frozenset(x.rule for x in record.diagnostics if x.severity in {"error", "warning"})
 
 
 def reduce_document(

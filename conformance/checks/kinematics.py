@@ -116,10 +116,8 @@ def _frames(aspect: str, sides: check.Sides) -> check.Comparison:
         message = f"link {name} differs by {amount:.3g} {_UNIT[aspect]} at {label!r}"
         bounds = getattr(model.bounds[name], aspect), getattr(model.tolerance, aspect)
         amounts = amount if math.isfinite(amount) else math.inf, *bounds
-        fields = {"message": message, "configuration": label}
-        differences.append(
-            check.difference(f"link {name}", "", (None, None), "", amounts, **fields)
-        )
+        more = {"message": message, "configuration": label}
+        differences.append(check.difference(f"link {name}", "", (None, None), "", amounts, **more))
     if all(one.grade is Grade.EXACT for one in differences):
         return check.Compared(tuple(differences))
     # Lengths in another unit are reported once, and no joint.

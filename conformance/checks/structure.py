@@ -50,9 +50,8 @@ def _joints(sides: check.Sides) -> check.Differences:
                 continue
         if times[name] > 1:
             count = f"{times[name]} times"
-            yield check.equality(
-                f"joint {name}", False, f"joint {name} exists {count}", "once", count
-            )
+            subject = f"joint {name}"
+            yield check.equality(subject, False, f"{subject} exists {count}", "once", count)
         else:
             yield _named("joint", name, bool(joint), bool(surplus), actual)
 

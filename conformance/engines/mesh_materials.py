@@ -219,9 +219,8 @@ def _mtl_material(statements: dict[str, str], folder: str) -> FileMaterial:
     if not solid and (through := _numbers(statements.get("tr"))):
         solid = (1.0 - through[0],)
     refraction = (_numbers(statements.get("ni")) or (_FALLBACK_IOR,))[0]
-    refracts = (
-        _IOR_RANGE[0] <= refraction <= _IOR_RANGE[1] and abs(refraction - _FALLBACK_IOR) > _APART
-    )
+    least, most = _IOR_RANGE
+    refracts = least <= refraction <= most and abs(refraction - _FALLBACK_IOR) > _APART
     unread = {name for word in _UNREAD_MTL if word in statements for name in _UNREAD_MTL[word]}
     options = statements.get("map_kd", "").lower().split()
     unread |= _WRAPS if "-clamp" in options else set()

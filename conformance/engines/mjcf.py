@@ -370,9 +370,8 @@ def read_joint(
 
 
 def body_mass(model: mujoco.MjModel, body: int) -> obs.MassProperties | None:
-    tensor = statements.along_link(
-        model.body_inertia[body], statements.matrices(model.body_iquat[body])
-    )
+    turn = statements.matrices(model.body_iquat[body])
+    tensor = statements.along_link(model.body_inertia[body], turn)
     return statements.mass_properties(model.body_mass[body], model.body_ipos[body], tensor)
 
 

@@ -214,9 +214,8 @@ def _author_passive(reading: stages.Reading, path: Path, root: str | None) -> No
     if root is not None:
         pose = reading.rigid(root)
         w, x, y, z = quats_wxyz(pose[:3, :3]).tolist()
-        joint = UsdPhysics.FixedJoint.Define(
-            stage, reading.robot.GetPath().AppendChild("passive_root")
-        )
+        place = reading.robot.GetPath().AppendChild("passive_root")
+        joint = UsdPhysics.FixedJoint.Define(stage, place)
         joint.CreateBody1Rel().SetTargets([Sdf.Path(root)])
         joint.CreateLocalPos0Attr(Gf.Vec3f(*pose[:3, 3].tolist()))
         joint.CreateLocalRot0Attr(Gf.Quatf(w, x, y, z))

@@ -134,9 +134,8 @@ def _read_urdf(urdf: prepared.UrdfCopy) -> readers.UrdfModel:
             (urdf.velocity_unknown, {"velocity": None}),
         ):
             stated = structs.replace(stated, **unknown) if frame.name in names else stated
-        joints.append(
-            readers.named(stated, frame.name, frames[frame.parentFrame].name, child_of[index])
-        )
+        ends = frames[frame.parentFrame].name, child_of[index]
+        joints.append(readers.named(stated, frame.name, *ends))
 
     def is_head(link: str) -> bool:
         above = frames[frames[frame_of[link]].parentFrame]

@@ -122,9 +122,8 @@ def build_frames(
         to_root = turns[0].T
         positions[row] = (origins - origins[0]) @ to_root.T
         rotations[row] = to_root @ turns
-    return obs.Frames(
-        tuple(links), read_only(positions), read_only(rotations), configurations.labels
-    )
+    arrays = read_only(positions), read_only(rotations)
+    return obs.Frames(tuple(links), *arrays, configurations.labels)
 
 
 def settable_positions(

@@ -114,9 +114,7 @@ def measured_shading(
     areas = _lengths(faces)
     whole = float(areas.sum()) or 1.0
     if normals is None:
-        return observed.Shading(
-            False, 1.0 if areas.any() else 0.0, 0.0, vec3(faces.sum(axis=0) / whole)
-        )
+        return observed.Shading(False, float(areas.any()), 0.0, vec3(faces.sum(axis=0) / whole))
     # Cofactors are the inverse transpose apart from a factor, also without an inverse.
     cofactors = np.cross(np.roll(linear, -1, axis=0), np.roll(linear, -2, axis=0)) * outwards
     turned = np.einsum("ij,mcj->mci", cofactors, normals.astype(np.float64))

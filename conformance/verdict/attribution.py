@@ -168,14 +168,12 @@ def by_item(comparison: Comparison) -> dict[str, Difference]:
     return {difference.item: difference for difference in comparison.differences}
 
 
-def _deviation_records(
-    check: str, disagreements: Iterable[Disagreement]
-) -> tuple[DeviationRecord, ...]:
+def _deviation_records(check: str, found: Iterable[Disagreement]) -> tuple[DeviationRecord, ...]:
     return deviation_records(
         check,
         (
             ((one.engine, *cause), one.difference)
-            for one in disagreements
+            for one in found
             for cause in [(own.id, own.cause) for own in one.known] or [(UNEXPLAINED, _UNEXPLAINED)]
         ),
     )

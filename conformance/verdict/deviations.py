@@ -234,7 +234,9 @@ _known("mujoco", "zero-effort", _EFFORT, _NO_LIMIT, predicts=_EFFORT)(
 )
 _MAGNITUDE = "reads the magnitude of a negative effort limit"
 _known("mujoco", "negative-effort", _EFFORT, _MAGNITUDE, predicts=_EFFORT)(
-    _joints(lambda one, two: (one.effort or 0.0) < 0 and two.effort == -(one.effort or 0.0))
+    _joints(
+        lambda one, two: one.effort is not None and one.effort < 0 and two.effort == -one.effort
+    )
 )
 _ZERO = "reads an absent {} limit as zero"
 _known("pybullet", "absent-effort", _EFFORT, _ZERO.format("effort"), predicts=_EFFORT)(

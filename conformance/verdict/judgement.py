@@ -447,9 +447,7 @@ def _without_engine_errors(compared: Mapping[str, tuple[_Trip, Compared]]) -> It
         own = misread | {
             item
             for item, amount in predicted.items()
-            if not any(
-                math.isclose(amount, other.get(item, math.nan), rel_tol=_SAME) for other in others
-            )
+            if not any(math.isclose(amount, x.get(item, math.nan), rel_tol=_SAME) for x in others)
         }
         scale = max(1.0, roundings(trip.before.precision))
         differences, reported = (
