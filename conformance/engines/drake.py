@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     from pydrake.multibody.tree import Joint, ModelInstanceIndex, RigidBody
 
 _STEPS = (
-    prepared.strip_shapes,
-    prepared.keep_first_inertial,
-    prepared.complete_inertials,
+    *prepared.WITHOUT_SHAPES,
     prepared.name_robot,
     prepared.add_missing_limits,
     prepared.rename_link("world"),

@@ -27,12 +27,7 @@ from urdf_usd.conformance.observation.shapes import Role, ShapeObservation
 
 # MuJoCo's own name for its world body, and for any URDF link of that name.
 _WORLD = "world"
-_STEPS = (
-    prepared.strip_shapes,
-    prepared.keep_first_inertial,
-    prepared.complete_inertials,
-    prepared.rename_link(_WORLD, inner_only=True),
-)
+_STEPS = (*prepared.WITHOUT_SHAPES, prepared.rename_link(_WORLD, inner_only=True))
 _STATES = statements.OF_ANY_URDF | {
     obs.Quantity.MIMIC,
     obs.Quantity.EFFORT,

@@ -29,13 +29,8 @@ if TYPE_CHECKING:
 # Indices of bodies by link, and of joints by name.
 Names: TypeAlias = tuple[Mapping[str, int], Mapping[str, int]]
 
-_URDF_STEPS = (
-    prepared.strip_shapes,
-    prepared.keep_first_inertial,
-    prepared.complete_inertials,
-    prepared.name_robot,
-    prepared.leave_out_idle_couplings,
-)
+_LEAVE_OUT = prepared.leave_out_idle_couplings
+_URDF_STEPS = (*prepared.WITHOUT_SHAPES, prepared.name_robot, _LEAVE_OUT)
 # Names in a USD are those of prims.
 _OF_USD = {
     *(obs.Quantity.JOINT_TYPES, obs.Quantity.FRAMES, obs.Quantity.MASS),

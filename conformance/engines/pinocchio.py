@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 
 _REFUSED = "<{}> of joints was left out: urdfdom rejects the whole file if one is incomplete."
 _STEPS = (
-    prepared.strip_shapes,
-    prepared.keep_first_inertial,
-    prepared.complete_inertials,
+    *prepared.WITHOUT_SHAPES,
     prepared.name_robot,
     prepared.complete_limits,
     prepared.leave_out("joint/mimic", _REFUSED.format("mimic")),

@@ -209,6 +209,10 @@ def complete_inertials(copy: UrdfCopy) -> None:
     copy.note(note, mass | inertia)
 
 
+# For engines that read frames and masses.
+WITHOUT_SHAPES = (strip_shapes, keep_first_inertial, complete_inertials)
+
+
 def name_robot(copy: UrdfCopy) -> None:
     if copy.robot.get("name") is None:
         copy.robot.set("name", "unnamed")
