@@ -372,6 +372,13 @@ def _life() -> tuple[int, int]:
     return os.pipe()
 
 
+def _taken(idle: list[_Worker]) -> _Worker | None:
+    """Take an idle process, as other threads may, those of Dask; None if there is none."""
+    with contextlib.suppress(IndexError):
+        return idle.pop()
+    return None
+
+
 @atexit.register
 def end_idle() -> None:
     """End the idle processes of this program."""
@@ -426,7 +433,7 @@ def call_all(
         while waiting or busy:
             while waiting and len(busy) < at_once:
                 task = waiting.popleft()
-                worker = _Worker(limits.memory) if task.fresh or not idle else idle.pop()
+                worker = (None if task.fresh else _taken(idle)) or _Worker(limits.memory)
                 busy[worker] = task
                 worker.begin(function, task, timeout or limits.time)
             ready = wait([worker.connection for worker in busy], _LOOK)
@@ -452,9 +459,10 @@ def call_all(
                     yield task.number, ending
     finally:
         # One stays for the next calls of the program, as imports take a second.
-        for worker in (*busy, *idle[1:]):
+        for worker in busy:
             worker.end()
-        del idle[1:]
+        while len(idle) > 1 and (spare := _taken(idle)):
+            spare.end()
 
 
 def call_on_usd(
