@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -47,18 +45,6 @@ def _convert_text(folder: Path, text: str) -> Usd.Stage | None:
     return Usd.Stage.Open(str(conversion.root_layer))
 
 
-def _authored_numbers(stage: Usd.Stage) -> Iterator[float]:
-    for prim in stage.Traverse():
-        for attribute in prim.GetAuthoredAttributes():
-            value = attribute.Get()
-            if isinstance(value, int | float):
-                yield float(value)
-            elif hasattr(value, "__len__") and not isinstance(value, str):
-                for part in value:
-                    if isinstance(part, int | float):
-                        yield float(part)
-
-
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e308", "-1e308", "1e-320"])
 @pytest.mark.parametrize("attribute", NUMBERS)
 def test_extreme_numbers_give_no_nan_in_the_asset(
@@ -71,8 +57,8 @@ def test_extreme_numbers_give_no_nan_in_the_asset(
 
     stage = _convert_text(tmp_path, text)
 
-    if stage:
-        assert not any(math.isnan(number) for number in _authored_numbers(stage))
+    # A text of the URDF that is kept is in quotation marks.
+    assert not stage or not re.search(r"(?<!\")\bnan\b", stage.Flatten().ExportToString())
 
 
 @pytest.mark.parametrize(

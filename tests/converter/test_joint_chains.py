@@ -20,17 +20,11 @@ _UNIVERSAL = {"rotX": (-30.0, 60.0), "rotZ": (-90.0, 45.0)}
 _FREE = (-np.inf, np.inf)
 
 
-def _scene(*, backwards: bool = False) -> Scene:
+def _d6(free: dict[str, tuple[float, float]], *, backwards: bool = False) -> Scene:
     scene = Scene()
     scene.body("/r/a")
     scene.body("/r/b")
-    base = "/r/b" if backwards else "/r/a"
-    scene.joint(UsdPhysics.FixedJoint, "/r/base", (None, base))
-    return scene
-
-
-def _d6(free: dict[str, tuple[float, float]], *, backwards: bool = False) -> Scene:
-    scene = _scene(backwards=backwards)
+    scene.joint(UsdPhysics.FixedJoint, "/r/base", (None, "/r/b" if backwards else "/r/a"))
     joint = scene.joint(
         UsdPhysics.Joint,
         "/r/waist",
@@ -60,10 +54,6 @@ def _joints(stage: Usd.Stage) -> dict[str, Usd.Prim]:
     return {prim.GetName(): prim for prim in stage.Traverse() if prim.IsA(UsdPhysics.Joint)}
 
 
-def _restored(urdf: Path) -> Usd.Stage:
-    return Usd.Stage.Open(str(convert(urdf, urdf.parent / "usd").root_layer))
-
-
 @pytest.mark.parametrize("backwards", [False, True])
 @pytest.mark.parametrize(
     "free",
@@ -81,7 +71,8 @@ def test_conversion_of_the_exported_urdf_restores_the_joint(
     # Bodies, sides, frames, limits and largest forces, by OpenUSD's schemas.
     scene = _d6(free, backwards=backwards)
 
-    stage = _restored(_exported(scene, tmp_path))
+    urdf = _exported(scene, tmp_path)
+    stage = Usd.Stage.Open(str(convert(urdf, tmp_path / "usd").root_layer))
 
     found = _joints(stage)
     assert set(found) == {"base", "waist"}
