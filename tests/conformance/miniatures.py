@@ -40,7 +40,6 @@ CONFIGURATIONS = questions(ROBOT)
 
 
 def compared(check: str, expected: Observation, actual: Observation) -> Comparison:
-    """Compare two observations by the check of an identifier."""
     (found,) = (one for one in (*CHECKS, *SIMULATION_CHECKS) if one.id == check)
     return compare(found, expected, actual, derive_tolerance_model(expected, Tolerance()))
 
@@ -59,7 +58,6 @@ def judged(
 
 
 def check_of(judgement: Judgement, check: str) -> CheckRecord:
-    """Return the record of a check."""
     return next(one for one in judgement.checks if one.id == check)
 
 
@@ -67,7 +65,6 @@ def check_of(judgement: Judgement, check: str) -> CheckRecord:
 def urdf_reading(
     robot: Robot = ROBOT, configurations: Configurations = CONFIGURATIONS
 ) -> Observation:
-    """Return the reference observation of a robot."""
     reading = observe_robot(robot, configurations)
     return with_motion(reading, configurations, perturbed=True)
 
@@ -106,12 +103,10 @@ def _with(parts: tuple[Any, ...], name: str, **changes: object) -> tuple[Any, ..
 
 
 def with_joint(robot: Robot, name: str, **changes: object) -> Robot:
-    """Return a robot with one joint changed."""
     return structs.replace(robot, joints=_with(robot.joints, name, **changes))
 
 
 def with_inertial(robot: Robot, name: str, **changes: object) -> Robot:
-    """Return a robot with the inertial of one link changed."""
     own = next(link.inertial for link in robot.links if link.name == name)
     assert own is not None
     inertial = structs.replace(own, **changes)
@@ -119,22 +114,18 @@ def with_inertial(robot: Robot, name: str, **changes: object) -> Robot:
 
 
 def restating_joint(reading: Observation, name: str, **changes: object) -> Observation:
-    """Return an observation with one joint changed."""
     return structs.replace(reading, joints=_with(reading.joints, name, **changes))
 
 
 def restating_mass(reading: Observation, name: str, mass: MassProperties | None) -> Observation:
-    """Return an observation with the mass of one link changed."""
     return structs.replace(reading, links=_with(reading.links, name, mass=mass))
 
 
 def joint_of(reading: Observation, name: str) -> JointObservation:
-    """Return one joint of an observation."""
     return next(joint for joint in reading.joints if joint.name == name)
 
 
 def mass_of(reading: Observation, name: str) -> MassProperties:
-    """Return the mass properties of a link that has some."""
     mass = next(link.mass for link in reading.links if link.name == name)
     assert mass is not None
     return mass
@@ -146,7 +137,6 @@ def restating_shapes(
     role: Role,
     edit: Callable[[list[ShapeObservation]], list[ShapeObservation]],
 ) -> Observation:
-    """Return an observation with the shapes of one link changed."""
     own = [shape for shape in reading.shapes if shape.link == link and shape.role is role]
     rest = [shape for shape in reading.shapes if shape not in own]
     return structs.replace(reading, shapes=(*rest, *edit(own)))

@@ -46,7 +46,6 @@ def _allocate_natively() -> None:
 
 
 def _print_beyond_file_limit() -> None:
-    """Print until the system refuses it."""
     while True:
         os.write(2, bytes(16 * 2**20))
 

@@ -13,32 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.conformance import hostile
+from tests.robots import ROBOT
 from urdf_usd.conformance.execution.folder import RunFolder
 
-ROBOT = """<robot name="{name}">
-  <link name="base">
-    <visual>
-      <origin xyz="0.01 0.02 0.03"/>
-      <geometry><mesh filename="{name}.stl"/></geometry>
-    </visual>
-    <inertial>
-      <origin xyz="0.1 -0.2 0.3" rpy="0.3 0.2 -0.1"/><mass value="2.5"/>
-      <inertia ixx="0.3" ixy="0.01" ixz="-0.02" iyy="0.4" iyz="0.03" izz="0.5"/>
-    </inertial>
-  </link>
-  <link name="tip">
-    <inertial>
-      <origin xyz="0 0.05 0"/><mass value="0.5"/>
-      <inertia ixx="0.03" ixy="0" ixz="0.001" iyy="0.02" iyz="0" izz="0.025"/>
-    </inertial>
-  </link>
-  <joint name="elbow" type="revolute">
-    <parent link="base"/><child link="tip"/>
-    <origin xyz="0.2 0.1 -0.3" rpy="0.1 -0.4 0.2"/><axis xyz="0.6 0 0.8"/>
-    <limit lower="-0.7" upper="1.1" effort="9" velocity="3"/>
-  </joint>
-</robot>
-"""
 # Time limit that no machine reaches unless a test fails [s].
 HANGS = 600
 _PROGRAM = (sys.executable, "-c", "from urdf_usd.cli.main import main; main()")
@@ -49,9 +26,8 @@ _FACES = ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))
 
 
 def write_robot(folder: Path, name: str) -> Path:
-    """Write a robot of two links and a mesh."""
     path = folder / f"{name}.urdf"
-    path.write_text(ROBOT.format(name=name))
+    path.write_text(ROBOT.replace('<box size="1 2 3"/>', f'<mesh filename="{name}.stl"/>'))
     write_mesh(folder / f"{name}.stl", 1.0)
     return path
 
@@ -69,7 +45,6 @@ def write_mesh(path: Path, scale: float) -> None:
 
 
 def tree(folder: Path) -> dict[str, bytes]:
-    """Read all files of a folder."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in folder.rglob("*")
@@ -86,7 +61,6 @@ class Run:
         self.environment = hostile.install(folder / "site", kinds)
 
     def command(self, corpus: str, *options: str) -> list[str]:
-        """The command line of a run."""
         chosen = ("--engine", "hostile", "--jobs", "2", "--timeout", "300")
         return [*_PROGRAM, "run", corpus, "--out", str(self.out), *chosen, *options]
 
@@ -103,16 +77,13 @@ class Run:
     def __call__(
         self, corpus: str, *options: str, **variables: str
     ) -> subprocess.CompletedProcess[str]:
-        """Run to the end."""
         return self.start(self.command(corpus, *options)[len(_PROGRAM) :], **variables)
 
     def record(self, robot: str) -> dict[str, Any]:
-        """Read a record."""
         read: dict[str, Any] = json.loads(self._record(robot).read_text())
         return read
 
     def finished(self, *robots: str) -> bool:
-        """Return whether all files of some robots are written."""
         folder = RunFolder(self.out)
         return all(folder.finished(f"dir--{robot}") for robot in robots)
 
@@ -138,7 +109,6 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def group_exists(group: int) -> bool:
-    """Return whether a process of the group exists."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:

@@ -39,7 +39,6 @@ from urdf_usd.corpus import resolve_robot
 from urdf_usd.reports.records.scene import (
     Affine,
     MotionKind,
-    Scene,
     SceneMesh,
     SceneModel,
 )
@@ -74,19 +73,6 @@ def _sphere(rings: int) -> tuple[NDArray[np.float64], NDArray[np.integer]]:
         [np.stack(side, axis=2).reshape(-1, 3) for side in ((a, b, c), (a, c, d))]
     )
     return corners, np.arange(len(corners)).reshape(-1, 3)
-
-
-def _drawn(source: str, folder: Path) -> tuple[Scene, Observation]:
-    robot_source = resolve_robot(source)
-    packages = {name: str(place) for name, place in robot_source.packages}
-    robot = parse(str(robot_source.path), packages=packages).robot
-    configurations = questions(robot)
-    spec = observe_robot(robot, configurations)
-    usd = convert(robot_source.path, folder / "asset").root_layer
-    assert spec.frames
-    frames = {"reference": spec.frames}
-    scene = draw_scene(robot, str(usd), {"urdf": spec}, frames, configurations)
-    return scene, spec
 
 
 def test_inertia_of_an_ellipsoid_is_drawn_as_the_ellipsoid() -> None:
@@ -156,9 +142,15 @@ def test_budget_is_divided_among_meshes_that_are_not_small() -> None:
 
 @pytest.mark.parametrize("source", ["pybullet:r2d2.urdf", "pybullet:cartpole.urdf"])
 def test_joints_of_a_scene_move_links_like_the_kinematics(source: str, tmp_path: Path) -> None:
-    scene, spec = _drawn(source, tmp_path)
-    (model,) = scene.models
+    robot_source = resolve_robot(source)
+    packages = {name: str(place) for name, place in robot_source.packages}
+    robot = parse(str(robot_source.path), packages=packages).robot
+    spec = observe_robot(robot, configurations := questions(robot))
+    usd = convert(robot_source.path, tmp_path / "asset").root_layer
     assert spec.frames is not None
+    frames = {"reference": spec.frames}
+    scene = draw_scene(robot, str(usd), {"urdf": spec}, frames, configurations)
+    (model,) = scene.models
     for row, configuration in enumerate(scene.configurations):
         poses = _poses(model, configuration.positions)
         for column, link in enumerate(spec.frames.links):

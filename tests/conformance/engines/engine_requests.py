@@ -31,7 +31,6 @@ def installed(name: str) -> Engine:
 
 
 def deviation(name: str) -> str:
-    """Return the URDF on which engines deviate."""
     return (DEVIATIONS / f"{name}.urdf").read_text()
 
 

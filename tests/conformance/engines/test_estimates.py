@@ -92,7 +92,6 @@ def test_links_without_mass_are_estimated_where_a_body_needs_one(
 
 
 def test_robot_on_a_world_link_has_a_fixed_base(tmp_path: Path) -> None:
-    """Links that are fixed to the world need no mass if others have one."""
     file = tmp_path / "robot.urdf"
     file.write_text(
         f'<robot name="r"><link name="world"/><link name="a">{_BOX}</link>'

@@ -116,19 +116,18 @@ def test_mesh_without_end_is_not_opened(
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (_device, "cannot be read: t.png is not a regular file"),
-        (os.mkfifo, "cannot be read: t.png is not a regular file"),
-        (_large(LARGEST_IMAGE), "cannot be read: t.png is larger than 128 MiB"),
-        (lambda _: None, "is not found"),
+        (_device, "t.png is not a regular file"),
+        (os.mkfifo, "t.png is not a regular file"),
+        (_large(LARGEST_IMAGE), "t.png is larger than 128 MiB"),
     ],
-    ids=["device", "pipe", "large", "missing"],
 )
 def test_texture_without_end_is_not_opened(
     tmp_path: Path, make: Callable[[Path], None], reason: str
 ) -> None:
+    assert ImageFile("t.png", str(tmp_path)).read() == "is not found"
     make(tmp_path / "t.png")
 
-    assert ImageFile("t.png", str(tmp_path)).read() == reason
+    assert ImageFile("t.png", str(tmp_path)).read() == f"cannot be read: {reason}"
 
 
 @POSIX
@@ -168,7 +167,6 @@ def _looks(reading: Observation) -> tuple[Appearance, ...]:
 
 
 def _checks(folder: Path, reading: Observation) -> dict[str, CheckRecord]:
-    """Convert the robot that was read, and compare."""
     layer = convert(folder / "robot.urdf", folder / "asset").root_layer
     usd = OpenusdEngine().observe(Request(str(layer), AT_REST))
     judgement = judge({"reference": Observed(reading)}, Observed(usd))
@@ -239,7 +237,6 @@ _MAPPED = ("colour", "texture", "mapping")
 def test_conversion_keeps_materials_exactly(
     case: str, material: str, exact: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """Colours, factors, opacities, textures and their coordinates."""
     checks = _checks(tmp_path, _read(tmp_path, _mesh(tmp_path, case), material))
 
     assert {checks[f"visual.{check}"].grade for check in exact} == {Grade.EXACT}
@@ -272,7 +269,6 @@ def test_images_in_other_formats_are_compared_by_pixels(form: str, tmp_path: Pat
 
 
 def test_image_with_one_other_pixel_has_another_digest() -> None:
-    """The encoding of the same pixels does not matter."""
     image = Image.effect_noise((8, 8), 80.0).convert("RGB")
     digests = set()
     for form in ("PNG", "TIFF", "BMP", "TGA"):

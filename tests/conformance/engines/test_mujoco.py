@@ -77,7 +77,6 @@ def test_equations_agree_with_the_projects_own(robot: Robot) -> None:
 
 
 def _order(names: tuple[str, ...], order: tuple[str, ...]) -> list[int]:
-    """Find the velocities of ``order`` among ``names``."""
     return [names.index(name) + order[:at].count(name) for at, name in enumerate(order)]
 
 
@@ -226,7 +225,6 @@ def test_axes_of_a_planar_joint_change_little_with_its_normal(
 
 
 def _altered(reading: obs.Observation, case: str) -> obs.Observation:
-    """Return an observation of which MuJoCo makes no model."""
     frames = reading.frames
     assert frames is not None
     match case:

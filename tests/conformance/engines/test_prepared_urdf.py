@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.conformance.engines.engine_requests import AT_REST, request
 from urdf_usd.conformance.engines import prepared_urdf as prepared
 from urdf_usd.conformance.engines.mujoco import MujocoEngine
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.engines.pybullet import PybulletEngine
-from urdf_usd.conformance.observation.robot import Configurations
 
 _LINK = (
     '<link name="{}"><inertial><mass value="2"/><inertia ixx="1" iyy="1" izz="1" '
@@ -27,9 +27,7 @@ _STEPS = {
 
 
 def _robot(folder: Path, *parts: str) -> str:
-    path = folder / "robot.urdf"
-    path.write_text(f'<robot name="r">{"".join(parts)}</robot>')
-    return str(path)
+    return request(folder, f'<robot name="r">{"".join(parts)}</robot>').path
 
 
 @pytest.mark.parametrize("kind", ["fixed", "continuous"])
@@ -41,7 +39,7 @@ def test_undefined_world_is_added_for_engines(tmp_path: Path, kind: str) -> None
     assert copy.notes == ["Link world, a parent of joints that is not defined, was added."]
     assert copy.without_inertial == {"world"}
     for engine in (MujocoEngine(), PybulletEngine()):
-        reading = engine.observe(Request(path, Configurations((), (), ("zero",))))
+        reading = engine.observe(Request(path, AT_REST))
         assert {link.name for link in reading.links} == {"world", "arm"}
 
 
@@ -95,25 +93,23 @@ def test_step_changes_a_joint_with_a_note(
 
 
 @pytest.mark.parametrize(
-    ("limit", "effort", "velocity", "limits"),
+    ("limit", "marked"),
     [
-        ('<limit lower="-1" upper="1" effort="2" velocity="3"/>', set(), set(), set()),
-        ('<limit lower="-1" upper="1" velocity="3"/>', {"j"}, set(), set()),
-        ('<limit lower="-1" upper="1" effort="2"/>', set(), {"j"}, set()),
-        ("", {"j"}, {"j"}, {"j"}),
+        ('<limit lower="-1" upper="1" effort="2" velocity="3"/>', ""),
+        ('<limit lower="-1" upper="1" velocity="3"/>', "effort"),
+        ('<limit lower="-1" upper="1" effort="2"/>', "velocity"),
+        ("", "effort velocity limits"),
     ],
 )
-def test_added_limits_are_marked(
-    limit: str, effort: set[str], velocity: set[str], limits: set[str], tmp_path: Path
-) -> None:
+def test_added_limits_are_marked(limit: str, marked: str, tmp_path: Path) -> None:
     """Values of the file are still reported."""
     joint = _TIE.format("j", "revolute", "a", "b").replace("</joint>", f"{limit}</joint>")
     path = _robot(tmp_path, '<link name="a"/><link name="b"/>', joint)
 
     copy = prepared.prepare(path, (prepared.complete_limits,))
 
-    assert (copy.effort_unknown, copy.velocity_unknown) == (effort, velocity)
-    assert copy.limits_unknown == limits
+    for name in ("effort", "velocity", "limits"):
+        assert getattr(copy, f"{name}_unknown") == ({"j"} if name in marked.split() else set())
 
 
 def test_root_is_renamed_only_where_necessary(tmp_path: Path) -> None:

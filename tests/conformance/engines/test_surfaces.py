@@ -67,7 +67,6 @@ def test_primitives_measure_as_their_meshes(kind: ShapeKind) -> None:
 
 
 def test_mesh_measures_agree_with_trimesh() -> None:
-    """Area, volume, bounds and centroid, far from the origin and rotated."""
     mesh = trimesh.creation.annulus(0.2, 0.5, 0.3)
     placed = mesh.copy()
     placed.apply_transform(OBLIQUE)
@@ -107,7 +106,6 @@ def test_triangles_degenerate_in_float32_are_ignored(scale: float) -> None:
 
 
 def test_invalid_surfaces_are_not_measured() -> None:
-    """No faces, and points that are not finite."""
     faces = np.array([(0, 1, 2)])
 
     assert mesh_surface(np.zeros((3, 3)), faces[:0], np.eye(4)) is None
@@ -116,7 +114,6 @@ def test_invalid_surfaces_are_not_measured() -> None:
 
 
 def test_polygons_are_triangulated_as_fans() -> None:
-    """A triangle, an empty polygon and a pentagon."""
     counts, corners = np.array([3, 2, 5]), np.arange(10) * 10
 
     assert fans(counts, corners).tolist() == [[0, 10, 20], [50, 60, 70], [50, 70, 80], [50, 80, 90]]
@@ -125,7 +122,6 @@ def test_polygons_are_triangulated_as_fans() -> None:
 
 @given(st.floats(0.1, 10.0), st.floats(0.1, 10.0), st.sampled_from([-1.0, 1.0]))
 def test_scaled_cylinder_keeps_its_kind(across: float, along: float, sign: float) -> None:
-    """A unit cylinder in a scaled frame is a cylinder of another size."""
     transform = OBLIQUE @ np.diag([sign * across, across, along, 1.0])
     kind, size, rigid = stretched(ShapeKind.CYLINDER, (0.5, 2.0), transform)
 

@@ -32,7 +32,6 @@ def stage(folder: Path, body: str, header: str = "metersPerUnit = 1") -> Path:
 
 
 def body(name: str, content: str = "", schemas: Sequence[str] = ()) -> str:
-    """Return the text of a rigid body."""
     return _prim("Xform", name, content, ("PhysicsRigidBodyAPI", *schemas))
 
 
@@ -51,7 +50,6 @@ def _prim(kind: str, name: str, content: str, schemas: Sequence[str]) -> str:
 def pose(
     position: Array | Sequence[float] = (0, 0, 0), wxyz: Sequence[float] = (1, 0, 0, 0)
 ) -> Array:
-    """Return a (4, 4) transform."""
     matrix = np.eye(4)
     matrix[:3, :3] = Rotation.from_quat(np.roll(wxyz, -1)).as_matrix()
     matrix[:3, 3] = position

@@ -262,37 +262,40 @@ def _collider(stage: Usd.Stage, link: str, index: int = 0) -> Usd.Prim:
 
 
 def _failed_after(
-    edit: Callable[[Usd.Stage], None], urdf: Path, asset: Path, rules: ColliderRules
+    edit: Callable[[Usd.Prim], object],
+    urdf: Path,
+    asset: Path,
+    rules: ColliderRules,
+    collider: tuple[str, int],
 ) -> set[str]:
-    """Return the checks that fail after a change of an asset, in a layer beside it."""
+    """Return the checks that fail after a change of a collider, in a layer beside the asset."""
     stage = Usd.Stage.CreateNew(str(asset.with_name(f"{edit.__name__}.usda")))
     stage.GetRootLayer().TransferContent(Sdf.Layer.FindOrOpen(str(asset)))
-    edit(stage)
+    edit(_collider(stage, *collider))
     stage.GetRootLayer().Save()
     file = Path(stage.GetRootLayer().realPath)
     return _failed(examine_pair_here(urdf, file, options=ConvertOptions(colliders=rules)))
 
 
-def _shift(stage: Usd.Stage) -> None:
-    attribute = _collider(stage, "arm").GetAttribute("xformOp:translate")
+def _shift(prim: Usd.Prim) -> None:
+    attribute = prim.GetAttribute("xformOp:translate")
     attribute.Set(attribute.Get() + Gf.Vec3d(0, 0, 0.05))
 
 
-def _remove(stage: Usd.Stage) -> None:
-    _collider(stage, "arm").SetActive(False)
+def _displace(prim: Usd.Prim) -> None:
+    UsdGeom.XformCommonAPI(prim).SetTranslate((0.0, 0.1, 0.0))
 
 
-def _copy(stage: Usd.Stage, prim: Usd.Prim) -> None:
-    copy = stage.DefinePrim(prim.GetPath().ReplaceName("copy"))
+def _remove(prim: Usd.Prim) -> None:
+    prim.SetActive(False)
+
+
+def _double(prim: Usd.Prim) -> None:
+    copy = prim.GetStage().DefinePrim(prim.GetPath().ReplaceName("copy"))
     copy.GetReferences().AddInternalReference(prim.GetPath())
 
 
-def _double(stage: Usd.Stage) -> None:
-    _copy(stage, _collider(stage, "arm"))
-
-
-def _enlarge(stage: Usd.Stage) -> None:
-    prim = _collider(stage, "arm")
+def _enlarge(prim: Usd.Prim) -> None:
     if cylinder := UsdGeom.Cylinder(prim):
         cylinder.GetRadiusAttr().Set(1.3 * cylinder.GetRadiusAttr().Get())
         cylinder.GetExtentAttr().Clear()
@@ -300,18 +303,9 @@ def _enlarge(stage: Usd.Stage) -> None:
     prim.CreateAttribute("xformOp:scale", Sdf.ValueTypeNames.Float3).Set(Gf.Vec3f(0.13, 0.1, 0.2))
 
 
-def _retype(stage: Usd.Stage) -> None:
-    token = UsdPhysics.MeshCollisionAPI(_collider(stage, "trunk")).GetApproximationAttr()
+def _retype(prim: Usd.Prim) -> None:
+    token = UsdPhysics.MeshCollisionAPI(prim).GetApproximationAttr()
     token.Set("none" if token.Get() == "convexHull" else "convexHull")
-
-
-_EDITS = {
-    _shift: "collision.support",
-    _remove: "collision.shapes",
-    _double: "collision.shapes",
-    _enlarge: "collision.support",
-    _retype: "collision.shapes",
-}
 
 
 @pytest.mark.parametrize("kind", ["hull", "primitives", "mesh"])
@@ -319,8 +313,15 @@ def test_wrong_collider_fails(tmp_path: Path, kind: str) -> None:
     urdf, rules = _colliders(tmp_path), _rules(kind)
     asset = convert(urdf, tmp_path / "asset", ConvertOptions(colliders=rules)).root_layer
 
-    for edit, failing in _EDITS.items():
-        assert failing in _failed_after(edit, urdf, asset, rules), edit.__name__
+    for edit, link, failing in (
+        (_shift, "arm", "support"),
+        (_remove, "arm", "shapes"),
+        (_double, "arm", "shapes"),
+        (_enlarge, "arm", "support"),
+        (_retype, "trunk", "shapes"),
+    ):
+        failed = _failed_after(edit, urdf, asset, rules, (link, 0))
+        assert f"collision.{failing}" in failed, edit.__name__
 
 
 def test_decomposition_is_close_and_wrong_pieces_fail(
@@ -343,21 +344,15 @@ def test_decomposition_is_close_and_wrong_pieces_fail(
     rules = _rules("decomposition")
     asset = convert(urdf, tmp_path / "asset", ConvertOptions(colliders=rules)).root_layer
 
-    def shifted(stage: Usd.Stage) -> None:
-        piece = _collider(stage, "trunk", 1)
-        UsdGeom.XformCommonAPI(piece).SetTranslate((0.0, 0.1, 0.0))
-
-    def lost(stage: Usd.Stage) -> None:
-        _collider(stage, "trunk", 2).SetActive(False)
-
-    def doubled(stage: Usd.Stage) -> None:
-        _copy(stage, _collider(stage, "trunk", 1))
-
     record = examine_pair_here(urdf, asset, options=ConvertOptions(colliders=rules))
     assert (record.verdict, _failed(record)) == (Verdict.CLOSE, set())
-    assert "collision.support" in _failed_after(shifted, urdf, asset, rules)
-    assert "collision.volume" in _failed_after(lost, urdf, asset, rules)
-    assert "collision.shapes" in _failed_after(doubled, urdf, asset, rules)
+    for edit, index, failing in (
+        (_displace, 1, "support"),
+        (_remove, 2, "volume"),
+        (_double, 1, "shapes"),
+    ):
+        failed = _failed_after(edit, urdf, asset, rules, ("trunk", index))
+        assert f"collision.{failing}" in failed, edit.__name__
 
 
 # A base with mass and no inertia, an arm without mass with an open and a closed mesh,

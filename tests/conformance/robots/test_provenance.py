@@ -1,9 +1,12 @@
-"""Origin of robots, recorded by runs, and xacro in commands, engines and records."""
+"""Origin of robots, xacro, and an engine of another package, in commands and records."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,16 +15,19 @@ import pybullet_data
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.installed import EXAMPLES, installed
 from urdf_usd.cli.main import main
 from urdf_usd.conformance.execution.record import summary_of
 from urdf_usd.conformance.execution.run import run
 from urdf_usd.conformance.options import RunOptions
+from urdf_usd.converter import convert
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.corpus import resolve_corpora
 from urdf_usd.reports.records.record import RobotRecord, Verdict
 from urdf_usd.reports.records.results import read_run
 
 BULLET = Path(pybullet_data.getDataPath())
+_REPOSITORY = Path(__file__).parents[3]
 _ARM = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
 <xacro:include filename="part.xacro"/>
 <xacro:arg name="mass" default="2"/>
@@ -256,3 +262,27 @@ def test_errors_and_lint_findings_have_the_line_of_the_xacro(robot: Path) -> Non
 
     assert (degrees.file, degrees.line) == ("arm.urdf.xacro", line)
     assert str(degrees.source).startswith("<limit lower=")
+
+
+def test_third_party_engine_is_compared(tmp_path: Path) -> None:
+    site, file = installed(EXAMPLES / "engine", tmp_path / "example"), tmp_path / "record.json"
+    urdf = _REPOSITORY / "tests/data/deviations/zero-effort.urdf"
+    usd = convert(urdf, tmp_path / "usd").root_layer
+    program = "from urdf_usd.cli.main import main; main()"
+    command = ("check", urdf, usd, "--engine", "etree", "--json", file)
+    subprocess.run(
+        [sys.executable, "-c", program, *map(str, command)],
+        env=os.environ | {"PYTHONPATH": f"{site}{os.pathsep}{_REPOSITORY}"},
+        check=False,
+    )
+
+    record = json.loads(file.read_text())
+    (engine,) = (one for one in record["engines"] if one["name"] == "etree")
+    stated = {
+        check["id"].removeprefix("round-trip.")
+        for check in record["checks"]
+        for difference in check["differences"]
+        if difference["engine"] == "etree" and difference["compared"]
+    }
+    assert (engine["status"], engine["side"]) == ("observed", "urdf")
+    assert stated == {"structure.links"}

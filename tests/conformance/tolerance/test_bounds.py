@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec import structs
 from scipy.spatial.transform import Rotation
@@ -67,7 +67,6 @@ def _lone(inertial: Inertial) -> Robot:
     return Robot("lone", (Link("lone", inertial),), ())
 
 
-@settings(deadline=None, max_examples=60)
 @given(robots(massless=False))
 # The square of such a distance underflows to zero.
 @example(_lone(Inertial(0.2, Pose((0.0, -1e-188, 0.0)), (0.1, 0.0, 0.0, 0.2, 0.0, 0.2))))
@@ -94,7 +93,6 @@ def _chain(seed: int, depth: int, *, welded: bool) -> Robot:
     return Robot("chain", tuple(map(link, range(depth + 1))), tuple(joints))
 
 
-@settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), depth=st.integers(1, 30), welded=st.booleans())
 def test_rounded_storage_of_a_chain_is_exact(seed: int, depth: int, *, welded: bool) -> None:
     _require_exact(_chain(seed, depth, welded=welded))

@@ -97,14 +97,8 @@ def _with(reading: obs.Observation, **changes: object) -> obs.Observation:
     return structs.replace(reading, rollout=structs.replace(_rollout(reading), **changes))
 
 
-def _compare(expected: obs.Observation, actual: obs.Observation) -> Comparison:
-    comparison = compared("dynamics.rollout", expected, actual)
-    assert isinstance(comparison, Compared | Incomparable)
-    return comparison
-
-
 def _compared(expected: obs.Observation, actual: obs.Observation) -> dict[str, Difference]:
-    comparison = _compare(expected, actual)
+    comparison = compared("dynamics.rollout", expected, actual)
     assert isinstance(comparison, Compared)
     return {difference.item: difference for difference in comparison.differences}
 
@@ -128,17 +122,11 @@ def _moved(
     joint: int,
     change: Callable[[tuple[float, ...]], tuple[float, ...]],
 ) -> tuple[obs.RolloutState, ...]:
-    """Change the position of a joint."""
-    return tuple(
-        structs.replace(
-            state,
-            positions=tuple(
-                change(position) if index == joint else position
-                for index, position in enumerate(state.positions)
-            ),
-        )
-        for state in states
-    )
+    def positions(state: obs.RolloutState) -> tuple[tuple[float, ...], ...]:
+        before = state.positions
+        return (*before[:joint], change(before[joint]), *before[joint + 1 :])
+
+    return tuple(structs.replace(state, positions=positions(state)) for state in states)
 
 
 def _sensitive(start: int) -> obs.Observation:
@@ -179,7 +167,8 @@ def test_divergence_of_a_sensitive_robot_does_not_fail(reached: int) -> None:
 def test_rollout_that_diverges_for_the_urdf_is_not_applicable() -> None:
     perturbed = ((), *_rollout(urdf_reading()).perturbed[1:])
     for diverging in ({"states": ()}, {"perturbed": perturbed}):
-        comparison = _compare(_with(urdf_reading(), **diverging), usd_reading())
+        spec = _with(urdf_reading(), **diverging)
+        comparison = compared("dynamics.rollout", spec, usd_reading())
 
         assert isinstance(comparison, Compared)
         assert comparison.differences == ()
@@ -200,7 +189,7 @@ def test_joint_that_is_not_rolled_out_or_has_other_coordinates_is_not_comparable
 
 def test_sensitive_joint_is_compared_earlier_or_not_at_all() -> None:
     earlier = _compared(_sensitive(3), usd_reading())
-    never = _compare(_sensitive(0), usd_reading())
+    never = compared("dynamics.rollout", _sensitive(0), usd_reading())
 
     assert "after 0.2 s" in earlier["wheel"].message
     assert "after 1 s" in earlier["elbow"].message
@@ -223,4 +212,4 @@ _NO_URDF, _NO_USD = (structs.replace(one, rollout=None) for one in (urdf_reading
 def test_rollout_on_one_side_only_is_not_comparable(
     expected: obs.Observation, actual: obs.Observation, comparison: Comparison
 ) -> None:
-    assert _compare(expected, actual) == comparison
+    assert compared("dynamics.rollout", expected, actual) == comparison

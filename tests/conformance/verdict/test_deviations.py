@@ -71,10 +71,9 @@ def _judge_mjcf(name: str, path: str) -> Judgement:
 
 @pytest.mark.parametrize("deviation", DEVIATIONS, ids=lambda each: each.id)
 def test_deviation_is_detected_on_its_file(deviation: Deviation, tmp_path: Path) -> None:
-    if deviation.engine.endswith("-mjcf"):
-        judgement = _judge_mjcf(deviation.engine, str(FOLDER / f"{deviation.file}.xml"))
-    else:
-        judgement = _judge(deviation.engine, str(FOLDER / f"{deviation.file}.urdf"), tmp_path)
+    name, is_mjcf = deviation.engine, deviation.engine.endswith("-mjcf")
+    file = str(FOLDER / f"{deviation.file}.{'xml' if is_mjcf else 'urdf'}")
+    judgement = _judge_mjcf(name, file) if is_mjcf else _judge(name, file, tmp_path)
     shown = {d.check for d in judgement.deviations if d.id == deviation.id}
 
     assert shown
