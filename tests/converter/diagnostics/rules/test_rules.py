@@ -95,15 +95,11 @@ _MADE: dict[str, Callable[[Path], object]] = {
     "target-exists": lambda file: file.write_text(_PLAIN.format("")),
 }
 _TARGETS = {"target-unwritable": "robot.urdf/usd", "target-exists": "."}
-# A URDF whose joint refers to no link is read without that joint.
-_BY_ROBOT = {"link-undefined": Robot("r", (Link("a"),), (Joint("j", "a", "z", Fixed()),))}
-_BY_LIMITS = ("stage-limits",)
-# Reported by export with the option --loops; see test_export_loops.py.
-_BY_EXPORT = ("loop-without-constraint",)
-# MJCF is compared, not converted.
-_BY_COMPARISON = {"mjcf-refused": "<mujoco/>"}
-# Reported with or without CoACD; see tests/converter/test_colliders.py.
-_BY_LIBRARY = ("collider-decomposition", "collider-remeshed")
+# Each has a test: here, of export with the option --loops, or of colliders with CoACD.
+_ELSEWHERE = (
+    *("link-undefined", "stage-limits", "mjcf-refused"),
+    *("loop-without-constraint", "collider-decomposition", "collider-remeshed"),
+)
 _CHOICE = (VariantChoice("v", "on"),)
 # Stages that break a rule only with options, by the rule that they break without, and functions
 # that open them.
@@ -224,36 +220,34 @@ def test_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert [path.name for path in tmp_path.iterdir()] == ["robot.urdf"]
 
 
-@pytest.mark.parametrize("rule", _BY_ROBOT)
-def test_smallest_robot_model_that_breaks_a_rule_is_reported(rule: str) -> None:
-    assert [d.rule for d in problems(_BY_ROBOT[rule])] == [rule]
+def test_joint_without_a_link_is_reported() -> None:
+    # A URDF with such a joint is read without it.
+    robot = Robot("r", (Link("a"),), (Joint("j", "a", "z", Fixed()),))
+
+    assert [d.rule for d in problems(robot)] == ["link-undefined"]
 
 
 def test_usd_over_the_time_limit_is_reported() -> None:
     late = over_limits("arm.usda", Crashed("no answer after 5 s"))
 
-    assert late.rule in _BY_LIMITS
+    assert late.rule == "stage-limits"
     assert late.message == "arm.usda cannot be composed and read: no answer after 5 s"
 
 
-@pytest.mark.parametrize("rule", _BY_COMPARISON)
-def test_smallest_source_that_breaks_a_rule_of_comparisons_is_reported(
-    rule: str, tmp_path: Path
-) -> None:
+def test_mjcf_that_is_refused_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "robot.xml"
-    file.write_text(_BY_COMPARISON[rule])
+    file.write_text("<mujoco/>")
     job = Job(resolve_robot(str(file)), usd=tmp_path / "robot.usda")
 
     with pytest.raises(ConversionError) as caught:
         examine(job, {})
 
-    assert [d.rule for d in caught.value.diagnostics] == [rule]
+    assert [d.rule for d in caught.value.diagnostics] == ["mjcf-refused"]
 
 
 def test_every_rule_has_one_smallest_input() -> None:
-    rules = [*_FILES, *_MADE, *_STAGES, *_DESCRIPTIONS, *_BY_ROBOT]
-    rules += [*_BY_LIMITS, *(rule for rule in _BY_OPTIONS if rule not in _STAGES)]
-    rules += [*_BY_EXPORT, *_BY_COMPARISON, *_BY_LIBRARY]
+    rules = [*_FILES, *_MADE, *_STAGES, *_DESCRIPTIONS, *_ELSEWHERE]
+    rules += [rule for rule in _BY_OPTIONS if rule not in _STAGES]
 
     assert sorted(rules) == sorted(set(RULES) - set(LINT_RULES))
 
