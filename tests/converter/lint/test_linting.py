@@ -146,6 +146,13 @@ def test_rules_apply_from_their_limits_on(
     assert rules == ({rule} if rule else set())
 
 
+def test_missing_file_is_no_urdf(tmp_path: Path) -> None:
+    report = lint(tmp_path / "robot.urdf")
+
+    assert not report.is_urdf
+    assert [one.rule for one in report.findings] == ["file-missing"]
+
+
 @given(
     text=st.sampled_from(sorted(_TEXTS.values())),
     cut=st.floats(0.0, 1.0),
