@@ -74,8 +74,8 @@ def test_wrong_reference_is_a_corpus_error(arm: Path, name: str, robot: str) -> 
     assert [*Path().iterdir()] == [arm]
 
 
-def test_missing_file_is_a_diagnostic(arm: Path) -> None:
-    del arm
+@pytest.mark.usefixtures("arm")
+def test_missing_file_is_a_diagnostic() -> None:
     with pytest.raises(urdf_usd.SourceError) as caught:
         urdf_usd.convert("none.urdf", "usd")
 

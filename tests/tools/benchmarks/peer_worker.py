@@ -36,9 +36,8 @@ def content(folder: Path) -> dict[str, int]:
     (layer,) = folder.glob("*.usd*")
     stage = Usd.Stage.Open(str(layer))
     for prim in stage.Traverse(Usd.TraverseInstanceProxies(Usd.PrimDefaultPredicate)):
-        counts["moving joints"] += prim.IsA(UsdPhysics.Joint) and not prim.IsA(
-            UsdPhysics.FixedJoint
-        )
+        is_fixed = prim.IsA(UsdPhysics.FixedJoint)
+        counts["moving joints"] += prim.IsA(UsdPhysics.Joint) and not is_fixed
         if prim.IsA(UsdGeom.Gprim):
             faces = len(UsdGeom.Mesh(prim).GetFaceVertexCountsAttr().Get() or ())
             primvars = UsdGeom.PrimvarsAPI(prim)

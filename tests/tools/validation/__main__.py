@@ -55,11 +55,7 @@ _WAIVED_158 = (
 )
 _SIMREADY = ("Robot-Body", "2.3.0")
 # What no robot of a corpus states.
-_METADATA = (
-    ("author", "unknown"),
-    ("asset_license", "unknown"),
-    ("usd_date_generated", "2026-01-01"),
-)
+_UNKNOWN = {"author": "unknown", "asset_license": "unknown", "usd_date_generated": "2026-01-01"}
 # Diagnostics after which an asset cannot pass: the robot lacks what is required.
 _UNFIT = frozenset({"mesh-required", "body-required"})
 _UNMET = re.compile(r"(\w+): optional feature, unmet requirements: \[(.*)\]")
@@ -70,18 +66,14 @@ _SAME, _UNLIMITED = 1e-6, 1e6
 
 @cache
 def waivers() -> tuple[tuple[str, str, str], ...]:
-    """Return the rows of the page: rules, or one of their messages, that do not apply.
+    """Return rules of validators, text of the message, and rule that the conversion reported.
 
-    A row has the rule of the validator, text that the message contains, and the rule that the
-    conversion must have reported, if the URDF is at fault; the last two may be empty.
+    The last two may be empty.
     """
-    lines = _PAGE.read_text(encoding="utf-8").splitlines()
+    lines = re.sub(r"\| (anything|always) (?=\|)", "|  ", _PAGE.read_text("utf-8")).splitlines()
     rows = [line.strip("|").split(" | ") for line in lines if line.startswith("| `")]
-    plain = [[cell.strip("` ") for cell in row[:3]] for row in rows if len(row) == 5]
-    empty = {"anything": "", "always": ""}
-    return tuple(
-        (rule, empty.get(says, says), empty.get(after, after)) for rule, says, after in plain
-    )
+    plain = ([cell.strip("` ") for cell in row[:3]] for row in rows if len(row) == 5)
+    return tuple((rule, says, after) for rule, says, after in plain)
 
 
 def is_waived(rule: str, message: str, reported: frozenset[str]) -> bool:
@@ -114,15 +106,14 @@ def validate_assets(asset: Validation) -> Iterator[str]:
     asset.again(other)
     first, second = (
         {
-            file.relative_to(folder): file.read_bytes()
+            (file.relative_to(folder), file.read_bytes())
             for file in folder.rglob("*")
             if file.is_file()
         }
         for folder in (asset.folder, other)
     )
-    for name in sorted(first.keys() | second.keys()):
-        if first.get(name) != second.get(name):
-            yield f"another conversion writes another {name}"
+    differing = {name for name, _ in first ^ second}
+    yield from (f"another conversion writes another {name}" for name in sorted(differing))
     moved = other / "elsewhere" / "an asset"
     moved.parent.mkdir()
     asset.folder.rename(moved)
@@ -220,8 +211,7 @@ def validate_simready(asset: Validation) -> Iterator[str]:
 
 def validate_isaac(asset: Validation) -> Iterator[str]:
     """Yield lists of links or joints that differ from those that Isaac Sim computes."""
-    usd = str(asset.conversion.root_layer)
-    programs = asset.programs or (sys.executable,)
+    usd, programs = str(asset.conversion.root_layer), asset.programs or (sys.executable,)
     yield from _output(programs, str(_HERE / "isaac_lists.py"), usd).splitlines()
 
 
@@ -281,10 +271,8 @@ def model_differences(
         if follower in name_of
     }
     # A leader that the robot lacks is none.
-    mimic_of = {one.name: one.mimic for one in expected.values()}
-    mimic_of = {
-        name: mimic for name, mimic in mimic_of.items() if mimic and mimic.leader in mimic_of
-    }
+    joints = expected.values()
+    mimic_of = {one.name: one.mimic for one in joints if one.mimic and one.mimic.leader in expected}
     for path, name in name_of.items():
         joint = expected[name]
         effort = math.inf if joint.effort is None or joint.effort < 0 else joint.effort
@@ -332,9 +320,9 @@ def main() -> None:
         pairs = itertools.product(profiles, layouts)
         chosen = [{"profile": profile, "layout": layout} for profile, layout in pairs]
     elif arguments.kind == "simready":
-        typed = (("robot_type", arguments.robot_type),) if arguments.robot_type else ()
-        chosen = [fields | {"metadata": (*_METADATA, *typed)}]
-        chosen[0]["physics_variants"] = arguments.physics_variants
+        metadata = _UNKNOWN | ({"robot_type": arguments.robot_type} if arguments.robot_type else {})
+        variants = {"physics_variants": arguments.physics_variants}
+        chosen = [fields | variants | {"metadata": tuple(metadata.items())}]
     counts, failed, validated = Counter[str](), 0, 0
     simulators = cache(partial(Simulator, "the process"))
     shared = tuple(arguments.program), simulators, counts, arguments.count
