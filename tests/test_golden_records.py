@@ -78,18 +78,13 @@ def _digest(record: RobotRecord) -> dict[str, Any]:
             shown.append(check["reason"])
         of_grade = checks.setdefault(check["grade"], {})
         of_grade[check["id"]] = shown if len(shown) > 1 else shown[0]
-    notes = {
-        key: [
-            f"{one['severity']} {one['rule']} {one['line']}:{one['column']} {one['message']}"
-            for one in plain[key]
-        ]
-        for key in ("diagnostics", "lint")
-    }
     absent = checks.pop(Grade.NOT_APPLICABLE, {})
     facts = ("verdict", "reason", "links", "joints", "degrees_of_freedom", "total_mass", "base")
+    note = "{severity} {rule} {line}:{column} {message}"
     return {
         **{fact: plain[fact] for fact in facts},
-        **notes,
+        "diagnostics": [note.format(**one) for one in plain["diagnostics"]],
+        "lint": [note.format(**one) for one in plain["lint"]],
         "settings": plain["description"] and plain["description"]["settings"],
         "engines": {engine["name"]: engine["status"] for engine in plain["engines"]},
         "checks": {**checks, "not applicable": " ".join(sorted(absent))},
@@ -97,10 +92,7 @@ def _digest(record: RobotRecord) -> dict[str, Any]:
             f"{one['id']} {one['check']}: {', '.join(one['subjects'])}"
             for one in plain["deviations"]
         ],
-        "coverage": [
-            f"{one['count']} {one['part']}: {one['fate']}, {one['where']}"
-            for one in plain["ledger"]
-        ],
+        "coverage": ["{count} {part}: {fate}, {where}".format(**one) for one in plain["ledger"]],
     }
 
 
