@@ -346,14 +346,6 @@ def add(case: str, *, below: bool = False) -> Edit:
     return edit
 
 
-def deactivate(place: Place) -> None:
-    place.prim.SetActive(False)
-
-
-def relocate(place: Place, target: Sdf.Path | str) -> None:
-    place.stage.GetRootLayer().relocates = [(place.prim.GetPath(), Sdf.Path(str(target)))]
-
-
 def bind(place: Place, material: str | Sdf.Path, purpose: str = UsdShade.Tokens.allPurpose) -> None:
     binding = UsdShade.MaterialBindingAPI.Apply(place.prim)
     bound = UsdShade.Material(place.stage.GetPrimAtPath(material))

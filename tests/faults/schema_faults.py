@@ -23,8 +23,8 @@ from tests.faults.fault import STRANGER, schemas_of
 from tests.tools.documentation.coverage import definition_of, plugin_schemas
 from urdf_usd.conformance.engines.openusd.settings import harmless_reason, schema_attribute
 
-FAMILIES = ("usdPhysics", "newton", "physx")
-"""Beginnings of the names of the plugins whose schemas are seeded."""
+# Beginnings of the names of the plugins whose schemas are seeded.
+_FAMILIES = ("usdPhysics", "newton", "physx")
 
 # Groups of changes that concern no schema.
 STAGE, PRIM = "stage metadata", "prim metadata"
@@ -71,11 +71,11 @@ _Properties: TypeAlias = Sequence[_Property]
 
 @cache
 def family_schemas() -> tuple[str, ...]:
-    """Return the registered schemas of :data:`FAMILIES`, by plugin and name."""
+    """Return the registered schemas that are seeded, by plugin and name."""
     plugins = sorted(
         plugin.name
         for plugin in Plug.Registry().GetAllPlugins()
-        if plugin.name.startswith(FAMILIES) and "Types" in plugin.metadata
+        if plugin.name.startswith(_FAMILIES) and "Types" in plugin.metadata
     )
     return tuple(schema for plugin in plugins for schema in sorted(plugin_schemas(plugin)))
 
@@ -255,8 +255,11 @@ class _Generator:
         found: dict[tuple[str, str], list[Usd.Prim]] = {}
         for prim in self.prims:
             defined = set(prim.GetPrimDefinition().GetPropertyNames())
+            unknown = [one for one in schemas_of(prim) if one not in prim.GetAppliedSchemas()]
             for one in prim.GetAuthoredProperties():
-                schema = _unregistered_schema(prim, one.GetName())
+                # The first applied schema to whose namespace the property belongs.
+                space = f"{one.GetName().split(':')[0].lower()}api"
+                schema = next((to for to in unknown if to.split(":")[0].lower() == space), None)
                 if schema and one.GetName() not in defined and not one.IsCustom():
                     found.setdefault((schema, one.GetName()), []).append(prim)
         for (schema, name), prims in found.items():
@@ -443,10 +446,3 @@ class _Generator:
                 for title, wrong in wrong_values(self.stage.GetMetadata(name)).items():
                     edit = methodcaller("SetMetadata", name, wrong)
                     yield SchemaFault(STAGE, f"{name} {title}", root, edit)
-
-
-def _unregistered_schema(prim: Usd.Prim, name: str) -> str | None:
-    """Return the applied schema to whose namespace a property belongs."""
-    namespace = f"{name.split(':')[0].lower()}api"
-    found = (one for one in schemas_of(prim) if one not in prim.GetAppliedSchemas())
-    return next((one for one in found if one.split(":")[0].lower() == namespace), None)

@@ -178,7 +178,7 @@ for _role, _group, _places, _meshes in (
         lambda at: any(one.surface and one.surface.triangles for one in at.robot.spec.shapes),
     )
     for _check, _of, _id, _edit in (
-        ("shapes", _places, "dropped", f.deactivate),
+        ("shapes", _places, "dropped", lambda place: place.prim.SetActive(False)),
         ("shapes", _places, "repeated", _repeat),
         ("support", _places, "radius", f.change(lambda old, _: old / 2, "radius")),
         ("support", _round, "axis", author("axis", "X")),

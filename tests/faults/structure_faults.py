@@ -79,7 +79,8 @@ _NAMED = "structure.links structure.joints"
 @fault("topology.renamed", _NAMED, lambda good: chain(f.joints(good), f.bodies(good)))
 def _(place: Place) -> None:
     if not place.prim.GetDisplayName():
-        f.relocate(place, f"{place.path}_misspelt")
+        renamed = Sdf.Path(f"{place.path}_misspelt")
+        place.stage.GetRootLayer().relocates = [(place.prim.GetPath(), renamed)]
     elif place.prim.GetDisplayName() != place.prim.GetName():
         place.prim.SetDisplayName("")
 

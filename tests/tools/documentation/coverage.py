@@ -72,10 +72,8 @@ _COLUMNS = "| property | a URDF implies | check |\n|---|---|---|\n"
 
 
 def definition_of(schema: str) -> Usd.PrimDefinition:
-    registry = Usd.SchemaRegistry()
-    return registry.FindConcretePrimDefinition(schema) or registry.FindAppliedAPIPrimDefinition(
-        schema
-    )
+    known = Usd.SchemaRegistry()
+    return known.FindConcretePrimDefinition(schema) or known.FindAppliedAPIPrimDefinition(schema)
 
 
 def _names(schema: str) -> list[str]:
