@@ -14,7 +14,7 @@ from pxr import Gf, Sdf, Usd, UsdPhysics, UsdShade, Vt
 
 from tests.faults import fault as f
 from tests.faults.fault import Edit, Place, Places, ProfileName, Robot, author, seed, seed_each
-from urdf_usd.conformance.observation.robot import COORDINATES, JointType, Observation
+from urdf_usd.conformance.observation.robot import JointType, Observation
 from urdf_usd.conformance.observation.shapes import Role
 from urdf_usd.conformance.tolerance import RELATIVE, Tolerance, rigid_groups
 
@@ -223,31 +223,17 @@ for _check, _places, _id, _edit, _limit in (
 
 def _colliders(good: Robot) -> set[str]:
     """Return the paths of the bodies with colliders."""
-    found = set()
-    for prim in good.stage.Traverse():
-        if prim.HasAPI(UsdPhysics.CollisionAPI):
-            above = (str(path) for path in reversed(prim.GetPath().GetPrefixes()))
-            found.add(next((path for path in above if path in good.bodies), ""))
-    return found - {""}
+    links = {shape.link for shape in good.spec.shapes if shape.role is Role.COLLISION}
+    return {path for path, link in good.bodies.items() if link.name in links}
 
 
 def _apart(place: Place) -> list[tuple[str, str]]:
     """Return pairs of bodies with colliders that no joint joins, and no chain of welds."""
     good = place.robot
-    joined, welded = [], []
-    for path, joint in good.joints.items():
-        ends = set(f.joint_ends(good.stage.GetPrimAtPath(path)))
-        joined.append(ends)
-        welded += [] if COORDINATES[joint.type] else [ends]
-    paths = [path for path in good.bodies if path in _colliders(good)]
-    pairs = []
-    for at, path in enumerate(paths):
-        group = {path}
-        for _ in welded:
-            group = group.union(*(ends for ends in welded if ends & group))
-        others = [other for other in paths[at + 1 :] if other not in group]
-        pairs += [(path, other) for other in others if {path, other} not in joined]
-    return pairs
+    joined = [{joint.parent, joint.child} for joint in good.spec.joints]
+    joined += map(set, rigid_groups(tuple(one.name for one in good.spec.links), good.spec.joints))
+    found = combinations([path for path in good.bodies if path in _colliders(good)], 2)
+    return [p for p in found if not any({good.bodies[one].name for one in p} <= k for k in joined)]
 
 
 def _filter_pair(place: Place) -> None:

@@ -97,11 +97,8 @@ def outcome(name: str, usd: Path, folder: Path, physx: Simulator | None) -> Outc
         paths += [path for path in counts if root and f"{root}/".startswith(f"{path}/")]
         measured = sum(counts[path] for path in set(paths)) if paths else None
     found = Outcome(name, code, robots, joints, measured, freedoms, tuple(notes))
-    return (
-        found._replace(notes=(*notes, _CAUSES[name]))
-        if found.differs and name in _CAUSES
-        else found
-    )
+    causes = [_CAUSES[name]] if found.differs and name in _CAUSES else []
+    return found._replace(notes=(*notes, *causes))
 
 
 def page(outcomes: list[Outcome]) -> str:
