@@ -118,16 +118,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_wheel_has_one_package(site: Path) -> None:
-    names = {path.name for path in site.iterdir()}
     package = site / "urdf_usd"
+    folders = {path.name for path in package.iterdir() if path.is_dir()}
 
-    assert {name for name in names if not name.endswith(".dist-info")} == {"urdf_usd"}
-    assert {path.name for path in package.iterdir() if path.is_dir()} == {
-        *TAKEN,
-        "cli",
-        "pytest_plugin",
-        "suite",
-    }
+    assert {path.name for path in site.iterdir() if path.suffix != ".dist-info"} == {"urdf_usd"}
+    assert folders == {*TAKEN, "cli", "pytest_plugin", "suite"}
     modules = {path.name for path in (ROOT / "urdf_usd").glob("*.py")}
     assert {path.name for path in package.glob("*.py")} == modules
     assert (package / "py.typed").is_file()
@@ -148,15 +143,10 @@ def test_packages_of_users_with_the_same_names_work(site: Path, tmp_path: Path) 
     (project / "test_robot.py").write_text(TEST)
     # The installed distribution would load the plugin a second time.
     isolated = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(site)}
+    command = (sys.executable, "-m", "pytest", "-p", "urdf_usd.pytest_plugin.plugin")
+    environment = os.environ | isolated
 
-    done = subprocess.run(
-        (sys.executable, "-m", "pytest", "-p", "urdf_usd.pytest_plugin.plugin"),
-        cwd=project,
-        env=os.environ | isolated,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True)
 
     assert f"ours: {site / 'urdf_usd' / '__init__.py'}" in done.stdout, done.stderr
     for name in TAKEN:

@@ -16,6 +16,7 @@ from msgspec import Struct, structs
 from numpy.typing import NDArray
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
+from urdf_usd.conformance.engines.openusd.reading import urdf_name
 from urdf_usd.conformance.observation import robot as obs
 
 ROBOTS = Path(__file__).parent / "robots"
@@ -191,10 +192,6 @@ def fault(
 ) -> Callable[[Edit], None]:
     """Decorate the edit of a fault."""
     return lambda edit: seed(name, detected_by, places, edit, equivalent=equivalent)
-
-
-def urdf_name(prim: Usd.Prim) -> str:
-    return str(prim.GetDisplayName() or prim.GetName())
 
 
 # Places.

@@ -13,6 +13,7 @@ from pxr import Gf, Sdf, Usd, UsdGeom, UsdLux, UsdPhysics, UsdShade, Vt
 
 from tests.faults import fault as f
 from tests.faults.fault import Edit, Place, Robot, add, author, fault, seed, seed_each, where
+from urdf_usd.conformance.engines.openusd.reading import urdf_name
 from urdf_usd.conformance.observation.shapes import Role, ShapeObservation
 from urdf_usd.conformance.tolerance import Tolerance
 
@@ -56,7 +57,7 @@ def _diagonal(good: Robot, prim: Usd.Prim, role: Role) -> float:
     size = float(np.linalg.norm((high - low) * _scale_of(prim)))
     placed = prim.GetParent() if _is_group(prim) else prim
     at = np.array(placed.GetAttribute("xformOp:translate").Get() or (0.0, 0.0, 0.0))
-    link = f.urdf_name(placed.GetParent())
+    link = urdf_name(placed.GetParent())
 
     def extent(shape: ShapeObservation) -> float:
         return math.dist(shape.surface.lower, shape.surface.upper) if shape.surface else 0.0
@@ -314,7 +315,7 @@ def _painted(good: Robot) -> Iterator[Place]:
         lambda shape: bool(shape.appearances) and not any(one.problem for one in shape.appearances),
     )
     for visual in _visuals(good):
-        if f.urdf_name(visual.prim.GetParent()) not in decided:
+        if urdf_name(visual.prim.GetParent()) not in decided:
             continue
         subsets = UsdShade.MaterialBindingAPI(visual.prim).GetMaterialBindSubsets()
         areas = np.linalg.norm(_face_areas(visual.prim), axis=1) if subsets else np.ones(1)
@@ -397,7 +398,7 @@ def _in_context(context: str, node: str, name: str, value: object) -> Edit:
 
 def _is_plain(place: Place) -> bool:
     """Whether neither URDF nor mesh states a look of the visuals of the link."""
-    return f.urdf_name(place.prim.GetParent()) in _decided(
+    return urdf_name(place.prim.GetParent()) in _decided(
         place.robot,
         lambda shape: (
             bool(shape.appearances)

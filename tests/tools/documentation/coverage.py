@@ -1,7 +1,4 @@
-"""Table of all properties of all schemas: ``python -m`` this module prints it.
-
-``docs/dev/coverage.md`` is its output.
-"""
+"""Prints ``docs/dev/coverage.md``, the table of all properties of all schemas."""
 
 from __future__ import annotations
 

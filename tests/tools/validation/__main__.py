@@ -104,15 +104,11 @@ def validate_assets(asset: Validation) -> Iterator[str]:
     """Yield issues of OpenUSD and NVIDIA, and messages of openers, that are not waived."""
     other = asset.folder.parent / "again"
     asset.again(other)
-    first, second = (
-        {
-            (file.relative_to(folder), file.read_bytes())
-            for file in folder.rglob("*")
-            if file.is_file()
-        }
-        for folder in (asset.folder, other)
-    )
-    differing = {name for name, _ in first ^ second}
+    pairs: set[tuple[Path, bytes]] = set()
+    for folder in (asset.folder, other):
+        files = (file for file in folder.rglob("*") if file.is_file())
+        pairs ^= {(file.relative_to(folder), file.read_bytes()) for file in files}
+    differing = {name for name, _ in pairs}
     yield from (f"another conversion writes another {name}" for name in sorted(differing))
     moved = other / "elsewhere" / "an asset"
     moved.parent.mkdir()
@@ -133,10 +129,7 @@ def validate_assets(asset: Validation) -> Iterator[str]:
 
 
 def openusd_issues(usd: Path) -> Iterator[tuple[str, str]]:
-    """Run all validators of OpenUSD, also usdchecker's, for each variant selection.
-
-    Warnings of OpenUSD while the stage is opened count as well.
-    """
+    """Run all validators of OpenUSD for each variant selection; warnings of OpenUSD count too."""
     # Registers the schemas of newton:* attributes, as OpenUSD's own tools require.
     import newton_usd_schemas  # noqa: F401
 
