@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -84,13 +83,11 @@ def _measure(source: RobotSource, simulators: Sequence[Simulator]) -> Iterator[d
 def tables(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the lines of all tables."""
     seen = [row for row in rows if "simulator" in row]
-    counted: dict[tuple[str, str], Counter[str]] = {}
+    counted: dict[tuple[str, str], list[str]] = {}
     for row in seen:
-        counted.setdefault((row["asset"], row["simulator"]), Counter())[_state(row)] += 1
-    yield from table(
-        ("asset", "simulator", "robots", *STATES),
-        [(*key, one.total(), *(one[state] for state in STATES)) for key, one in counted.items()],
-    )
+        counted.setdefault((row["asset"], row["simulator"]), []).append(_state(row))
+    counts = [(*key, len(own), *map(own.count, STATES)) for key, own in counted.items()]
+    yield from table(("asset", "simulator", "robots", *STATES), counts)
     driven = [row for row in seen if row["asset"] == _WITH]
     compared = []
     for simulator in sorted({row["simulator"] for row in seen} - {simulations.MUJOCO}):

@@ -48,32 +48,28 @@ def measure(pythons: dict[str, str], robots: list[RobotSource]) -> dict[str, Ans
 
 def rows(rounds: list[dict[str, Answers]], limited: dict[str, Answers]) -> Iterator[str]:
     """Yield the table as Markdown: medians of sums over the robots that both convert."""
-    sides = ("peer", "ours")
-    failed = {robot for side in sides for robot, one in rounds[0][side].items() if "error" in one}
+    first = rounds[0].values()
+    failed = {robot for answers in first for robot, one in answers.items() if "error" in one}
     common = rounds[0]["ours"].keys() - failed
-
-    def total(answers: Answers, key: str) -> float:
-        return float(sum(answers[robot][key] for robot in common))
-
-    quantities: dict[str, list[float]] = {
-        f"{title} time [s]": [
-            round(statistics.median(total(one[side], key) for one in rounds), 2) for side in sides
-        ]
-        for key, title in (("cpu", "processor"), ("wall", "wall"))
-    }
-    once = [round(total(limited[side], "cpu"), 2) for side in sides]
-    quantities["processor time, libraries with one thread [s]"] = once
-    peaks = [max(rounds[0][side][robot]["peak"] for robot in common) for side in sides]
-    quantities["peak memory [MiB]"] = [round(peak) for peak in peaks]
-    counts = [Counter[str](), Counter[str]()]
-    for side, counted in zip(sides, counts, strict=True):
-        for robot in common:
-            counted.update(rounds[0][side][robot]["content"])
-    quantities |= {kind: [counted[kind] for counted in counts] for kind in counts[1]}
+    columns = []
+    for side in ("peer", "ours"):
+        own = [[one[side][robot] for robot in common] for one in (*rounds, limited)]
+        cpu, wall = ([sum(one[key] for one in found) for found in own] for key in ("cpu", "wall"))
+        contents = [Counter(one["content"]) for one in own[0]]
+        columns.append(
+            {
+                "processor time [s]": round(statistics.median(cpu[:-1]), 2),
+                "wall time [s]": round(statistics.median(wall[:-1]), 2),
+                "processor time, libraries with one thread [s]": round(cpu[-1], 2),
+                "peak memory [MiB]": round(max(one["peak"] for one in own[0])),
+                **sum(contents, Counter[str]()),
+            }
+        )
+    peer, ours = columns
     yield f"{len(common)} robots"
     lines = [
-        (title, f"{peer:,.10g}", f"{ours:,.10g}", f"{peer / ours:.2f}" if ours else "")
-        for title, (peer, ours) in quantities.items()
+        (title, f"{peer.get(title, 0):,.10g}", f"{mine:,.10g}", f"{peer.get(title, 0) / mine:.2f}")
+        for title, mine in ours.items()
     ]
     yield from ("", *table(("quantity", "peer", "ours", "peer / ours"), lines))
     yield from (f"left out: {robot}" for robot in sorted(failed))
