@@ -15,7 +15,7 @@ from msgspec import Struct
 from urdf_usd.conformance.options import CheckOptions
 from urdf_usd.converter.inputs import input_files
 from urdf_usd.converter.urdf.parse import parse
-from urdf_usd.reports.records.environment import DISTRIBUTION
+from urdf_usd.installation import DISTRIBUTION
 from urdf_usd.reports.records.record import EngineStatus, RobotRecord
 
 # Raised when the bounds of the tolerance change.

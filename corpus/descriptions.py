@@ -1,9 +1,7 @@
 """The robots of robot_descriptions: its catalogue, and the modules of robots.
 
-Running the module of a robot clones its repository, which is announced first; the
-catalogue needs none of them. Output of git and of a module goes to stderr; stdout
-is for the result of the command. With a mirror, the function that clones is replaced by
-one that returns a folder, and no git executable is needed.
+Running the module of a robot clones its repository, which is announced first; the catalogue needs
+none of them. With a mirror, the function that clones is replaced by one that returns a folder.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ import re
 import runpy
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -40,20 +38,17 @@ _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 MANIFEST = "MANIFEST.json"
 
 
-def _catalogue() -> Mapping[str, Any]:
+def _catalogue() -> Any:  # noqa: ANN401  # without types
     try:
-        known: Mapping[str, Any] = importlib.import_module(_PACKAGE).DESCRIPTIONS
+        return importlib.import_module(_PACKAGE).DESCRIPTIONS
     except ModuleNotFoundError:
         hint = install_command("robot-descriptions")
         raise r.UnavailableError(f"robot_descriptions is not installed; {hint}") from None
-    return known
 
 
-def _repositories() -> Mapping[str | None, Any]:
+def _repositories() -> Any:  # noqa: ANN401  # likewise
     """Return ``url``, ``commit`` and ``cache_path`` of each repository, by its name."""
-    table: Mapping[str | None, Any]
-    table = importlib.import_module(f"{_PACKAGE}._repositories").REPOSITORIES
-    return table
+    return importlib.import_module(f"{_PACKAGE}._repositories").REPOSITORIES
 
 
 def description_names() -> tuple[str, ...]:
@@ -127,16 +122,16 @@ def fetch_all(
 
 def fetch(download: r.Download, announce: r.Announce, mirror: Path | None = None) -> r.RobotSource:
     module = _run_module(download, announce, mirror)
-    urdf: str | None = module.get("URDF_PATH")
-    path: str | None = urdf or module.get("XACRO_PATH") or module.get("MJCF_PATH")
+    urdf = module.get("URDF_PATH")
+    path = urdf or module.get("XACRO_PATH") or module.get("MJCF_PATH")
     if path is None or not Path(path).is_file():
         file = Path(path).name if path else "a URDF, xacro or MJCF"
         folder = "mirror" if mirror else "downloaded repository"
         raise r.UnavailableError(f"{download.module}: {file} is missing from the {folder}")
-    arguments: Mapping[str, object] = {} if urdf else module.get("XACRO_ARGS", {})
+    arguments = {} if urdf else module.get("XACRO_ARGS", {})
     package, repository = Path(module["PACKAGE_PATH"]), Path(module["REPOSITORY_PATH"])
     # Further repositories with files that a xacro file includes.
-    needed: Mapping[str, str] = module.get("XACRO_PACKAGE_PATHS", {})
+    needed = module.get("XACRO_PACKAGE_PATHS", {})
     commit = head_commit(repository) or download.origin.commit
     return r.RobotSource(
         id=download.id,
@@ -154,13 +149,11 @@ def fetch(download: r.Download, announce: r.Announce, mirror: Path | None = None
     )
 
 
-def _run_module(
-    download: r.Download, announce: r.Announce, mirror: Path | None
-) -> Mapping[str, Any]:
+def _run_module(download: r.Download, announce: r.Announce, mirror: Path | None) -> dict[str, Any]:
     """Return the names that the module of a robot defines; it clones its repository."""
     for variable, value in _GIT.items():
         os.environ.setdefault(variable, value)
-    git: Any = importlib.import_module("git")
+    git = importlib.import_module("git")
     table = _repositories()
     if not mirror and not download.cached and download.source in table:
         announce(f"downloading {download.module} from {table[download.source].url}")
@@ -181,8 +174,7 @@ def _run_module(
             return runpy.run_module(f"{_PACKAGE}.{download.module}")
     # A few modules also edit the file that they downloaded, hence the last two.
     except (git.GitError, ImportError, OSError, ValueError, SyntaxError) as error:
-        reason = _not_taken(download, mirror, _reason(error))
-        raise r.UnavailableError(reason) from error
+        raise r.UnavailableError(_not_taken(download, mirror, _reason(error))) from error
     finally:
         cache.clone_to_cache = original
 

@@ -50,10 +50,8 @@ def robot_format(path: Path) -> Format:
 
 
 def _stored_stdin() -> Path:
-    """Store standard input, which several processes read, for the time of this process.
-
-    Below the working folder, so that meshes and packages are found as for a file there.
-    """
+    # For the time of this process, as several read it; below the working folder, so that meshes
+    # and packages are found as for a file there.
     folder = tempfile.TemporaryDirectory(prefix=".urdf-usd-", dir=Path.cwd())
     atexit.register(folder.cleanup)
     file = Path(folder.name, "stdin.urdf")
@@ -98,11 +96,7 @@ def locate_below(
 ) -> tuple[r.Resolved, ...]:
     """Find every ``.urdf``, ``.xacro`` and MJCF below a folder, in path order; or MJCF alone.
 
-    Files whose name is not UTF-8 are not available. Robots get no packages, so that their files
-    are looked up as if each had been named alone.
-
-    Raises:
-        UnknownRobotError: The folder does not exist, or has no such file.
+    Robots get no packages: their files are looked up as if each had been named alone.
     """
     folder = _path(target, start)
     if not folder.is_dir():
@@ -162,7 +156,6 @@ def _not_utf8(escaped: str) -> str:
 
 
 def ros_packages(folder: Path) -> tuple[tuple[str, Path], ...]:
-    """List the packages at and below a folder, by the name in their manifest or of their folder."""
     found: list[tuple[str, Path]] = []
     for root, subfolders, files in os.walk(folder):
         subfolders[:] = sorted(name for name in subfolders if name[0] != ".")

@@ -104,11 +104,9 @@ def _examples(_: tuple[str, ...]) -> tuple[Path, Mapping[str, Path]]:
     robots = Path(str(listed[0].locate())).resolve().parents[depth - 2]
     paths = sorted(robots.rglob(f"*{_URDF}"))
     stems = Counter(path.stem for path in paths)
+    folders = {path: f"{path.relative_to(robots).parts[0]}/" for path in paths}
     return robots, {
-        path.stem
-        if stems[path.stem] == 1
-        else f"{path.relative_to(robots).parts[0]}/{path.stem}": path
-        for path in paths
+        f"{folders[path] if stems[path.stem] > 1 else ''}{path.stem}": path for path in paths
     }
 
 
@@ -133,18 +131,15 @@ def case_names(version: str = "") -> tuple[str, ...]:
 
 
 def locate_cases(target: str) -> tuple[r.RobotSource, ...]:
-    """Find the cases of a version or a chapter, or one case.
+    """Find the cases of ``<version>``, ``<chapter>`` or ``<chapter>/<case>``.
 
-    The target is ``<version>``, ``<chapter>`` or ``<chapter>/<case>``; the last two also after
-    ``<version>/``. The chapter of MJCF belongs to no version.
+    The last two also after ``<version>/``. The chapter of MJCF belongs to no version.
     """
     stated, chapter, case = r.suite_parts(target)
     version = stated or suite_versions()[-1]
     if version not in suite_versions():
-        known = ", ".join(suite_versions())
-        raise r.UnknownRobotError(
-            f"the feature suite has no version {version!r}; there are {known}"
-        )
+        there = f"there are {', '.join(suite_versions())}"
+        raise r.UnknownRobotError(f"the feature suite has no version {version!r}; {there}")
     if chapter == MJCF_CHAPTER and stated is None:
         version, prefix, suffix, titles = MJCF_CHAPTER, "", ".xml", {MJCF_CHAPTER: "MJCF"}
         cases = [f"{MJCF_CHAPTER}/{file.stem}" for file in sorted((SUITE / version).glob("*.json"))]

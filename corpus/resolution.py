@@ -1,10 +1,6 @@
 """Resolves references to robots, for all commands.
 
-All references are parsed first, then names are looked up, then robots are selected, and
-only then downloads start.
-
-The tables of a list (``list:<file.toml>``) are references to robots or corpora, and may
-add xacro arguments, packages, the kind of base, a licence and notes.
+All are parsed first, then names are looked up, robots selected, and only then downloads start.
 """
 
 from __future__ import annotations
@@ -74,18 +70,15 @@ def _reference(location: str, row: _Row, start: Path) -> r.Reference:
         reference = r.parse_reference(row.reference)
     except r.CorpusError as error:
         raise r.CorpusError(f"{location}: {error}") from None
-    problems = {
-        "a list cannot name a list": reference.scheme is r.Scheme.LIST,
-        f"{reference} is no single xacro file, which arguments need": (
-            row.arguments and reference.whole
-        ),
-        "the folder of a package does not exist": not all(
-            (start / folder).is_dir() for folder in row.packages.values()
-        ),
-    }
-    for problem, exists in problems.items():
-        if exists:
-            raise r.CorpusError(f"{location}: {problem}")
+    problem = ""
+    if reference.scheme is r.Scheme.LIST:
+        problem = "a list cannot name a list"
+    elif row.arguments and reference.whole:
+        problem = f"{reference} is no single xacro file, which arguments need"
+    elif not all((start / folder).is_dir() for folder in row.packages.values()):
+        problem = "the folder of a package does not exist"
+    if problem:
+        raise r.CorpusError(f"{location}: {problem}")
     return reference
 
 
@@ -159,13 +152,9 @@ def resolve_corpora(
         texts: The references.
         announce: Called before downloads, and with the number of robots left out.
         selection: Criteria for the robots.
-        mirror: Folder with the repositories of robot_descriptions, under the names of
-            its clones, used instead of downloads. Default: the environment variable
-            ``URDF_USD_MIRROR``.
+        mirror: Folder with the repositories of robot_descriptions, used instead of downloads.
+            Default: the environment variable ``URDF_USD_MIRROR``.
         mjcf: Whether to fetch the robots of robot_descriptions that have MJCF and no URDF.
-
-    Returns:
-        Robots; for robots and whole corpora that are not available, the reason.
 
     Raises:
         CorpusError: A text is no reference, the file of a list is invalid, a file, folder or
@@ -203,10 +192,7 @@ def _mirror(named: Path | None) -> Path | None:
 def _robots(
     reference: r.Reference, mirror: Path | None, start: Path | None, *, mjcf: bool = True
 ) -> Iterator[r.Candidate]:
-    """Yield the robots of a reference; relative paths start from a folder.
-
-    Without ``mjcf``, those of the whole of robot_descriptions without a URDF are not available.
-    """
+    """Yield the robots of a reference; with ``mjcf``, also those of all of rd without a URDF."""
     scheme, target = reference.scheme, reference.target
     try:
         names = robot_names(scheme) if target is None else (target,)

@@ -104,10 +104,7 @@ Candidate: TypeAlias = RobotSource | UnavailableSource | Download
 
 
 def identifier(scheme: str, target: str) -> str:
-    """Return the identifier of a robot: ``pybullet--kuka_iiwa--model``.
-
-    If characters of the path are replaced, a hash of it is appended to keep it unique.
-    """
+    """Return the identifier of a robot: ``pybullet--kuka_iiwa--model``; unique by a hash if cut."""
     path = PurePosixPath(target)
     for suffix in (".xacro", ".urdf"):
         if path.suffix.lower() == suffix:
@@ -121,10 +118,7 @@ def identifier(scheme: str, target: str) -> str:
 
 
 def distinct(ids: Sequence[str], keys: Sequence[str]) -> tuple[str, ...]:
-    """Append a hash of a robot's key to its identifier where identifiers are equal.
-
-    Identifiers that differ only in case count as equal, because some file systems ignore case.
-    """
+    """Append a hash of a robot's key to its identifier where others are equal, in any case."""
     counts = Counter(name.casefold() for name in ids)
     return tuple(
         name if counts[name.casefold()] == 1 else f"{name}-{_digest(key)}"
@@ -199,7 +193,6 @@ class Reference(Struct, frozen=True):
 
     @property
     def portable(self) -> str:
-        """The reference for records: only the last part of an absolute path."""
         if self.scheme not in _OF_PATHS or self.target is None:
             return str(self)
         return f"{self.scheme}:{portable_path(self.target)}"
@@ -358,8 +351,7 @@ def _matches(noun: str, text: str, value: str) -> bool:
 def is_forbidden(license_text: str, forbidden: Sequence[str]) -> bool:
     """Return whether a part of every alternative of an SPDX expression is forbidden.
 
-    A robot under ``MIT OR GPL-3.0-only`` can be used under MIT. Identifiers may be without what
-    follows a hyphen: ``GPL``, ``GPL-3.0``.
+    Identifiers may be without what follows a hyphen: ``GPL``, ``GPL-3.0``.
     """
 
     def matches(part: str) -> bool:

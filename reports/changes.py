@@ -33,10 +33,8 @@ def compare_runs(first: StoredRun, second: StoredRun) -> tuple[r.ChangeRecord, .
             values = None, "", after.verdict.value, after.reason
             changes.append(r.ChangeRecord(r.ChangeKind.ADDED, False, name, *values))
         elif before:
-            gone = before.verdict
-            changes.append(
-                r.ChangeRecord(r.ChangeKind.REMOVED, gone.conforms, name, before=gone.value)
-            )
+            worse, value = before.verdict.conforms, before.verdict.value
+            changes.append(r.ChangeRecord(r.ChangeKind.REMOVED, worse, name, before=value))
     order = list(r.ChangeKind)
     return tuple(sorted(changes, key=lambda change: order.index(change.kind)))
 
@@ -82,10 +80,8 @@ def changed_results(before: HistoryEntry, after: HistoryEntry) -> tuple[r.Change
         elif new:
             changes.append(r.ChangeRecord(r.ChangeKind.ADDED, False, name, after=new.verdict.value))
         elif old:
-            gone = old.verdict
-            changes.append(
-                r.ChangeRecord(r.ChangeKind.REMOVED, gone.agrees, name, before=gone.value)
-            )
+            worse, value = old.verdict.agrees, old.verdict.value
+            changes.append(r.ChangeRecord(r.ChangeKind.REMOVED, worse, name, before=value))
     return tuple(sorted(changes, key=lambda change: not change.worse))
 
 
@@ -135,12 +131,11 @@ def _robot(before: r.RobotRecord, after: r.RobotRecord) -> Iterator[r.ChangeReco
     for check in after.checks:
         if check.id in former:
             yield from _check(after.id, former[check.id], check)
-    if before.checks and after.checks:
-        remaining = {check.id for check in after.checks}
-        for name, check in former.items():
-            if name not in remaining:
-                grade = check.grade.value
-                yield r.ChangeRecord(r.ChangeKind.REMOVED, True, after.id, name, before=grade)
+    remaining = {check.id for check in after.checks}
+    for name, check in former.items():
+        if remaining and name not in remaining:
+            grade = check.grade.value
+            yield r.ChangeRecord(r.ChangeKind.REMOVED, True, after.id, name, before=grade)
 
 
 def _verdict(before: r.RobotRecord, after: r.RobotRecord) -> Iterator[r.ChangeRecord]:
@@ -193,8 +188,7 @@ class Changes(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        text = ", ".join(f"{count} {kind}" for kind, count in self.counts)
-        return text or "nothing changed"
+        return ", ".join(f"{count} {kind}" for kind, count in self.counts) or "nothing changed"
 
 
 def sorted_changes(former: r.FormerRunRecord | None) -> Changes | None:
@@ -212,9 +206,8 @@ def sorted_changes(former: r.FormerRunRecord | None) -> Changes | None:
 
 
 def style_class(change: r.ChangeRecord) -> str:
-    if change.worse:
-        return "fails"
-    return "exact" if change.kind in GOOD else "not-comparable"
+    good = "exact" if change.kind in GOOD else "not-comparable"
+    return "fails" if change.worse else good
 
 
 def sign(change: r.ChangeRecord) -> str:

@@ -1,13 +1,10 @@
 """Results for CI systems: JUnit XML and SARIF 2.1.0.
 
-JUnit has a test suite per robot, a test case per check. A check that fails or is disputed is a
-*failure*. A robot whose converter or engine crashed is an *error*. *Skipped*, with a reason, are
-checks that compared nothing, robots that could not be fetched, invalid URDFs (for which a
-diagnostic is the right result), and failures that the baseline expects. A robot that was read and
-does not conform always has a failing case: if no check fails, the case ``conversion`` does. It is
-skipped for an incomplete robot. A case of the feature suite has the case ``case``, which also
-stands for the conversion if no USD was written. The attribute ``assertions`` is the number of
-compared values.
+JUnit has a test suite per robot, a test case per check. What fails or is disputed is a *failure*, a
+crash of the converter or an engine an *error*. *Skipped*, with a reason, are checks that compared
+nothing, robots that are invalid, incomplete or not available, and failures that the baseline
+expects. A robot that was read and does not conform has a failing case: if no check fails,
+``conversion`` does, or ``case`` for a case of the feature suite without a USD.
 
 SARIF has failing checks, diagnostics and lint findings:
 https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
@@ -24,9 +21,9 @@ from xml.etree import ElementTree as ET
 
 from msgspec import Struct
 
+from urdf_usd.installation import DISTRIBUTION
 from urdf_usd.reports.diagnosis import explanation
 from urdf_usd.reports.records import record as r
-from urdf_usd.reports.records.environment import DISTRIBUTION
 from urdf_usd.reports.summary import URGENT, expected_failures, failure, headline
 from urdf_usd.reports.text import one_line, plain
 
@@ -142,13 +139,8 @@ def _check_case(check: r.CheckRecord, robot: r.RobotRecord) -> _Case:
 
 Json: TypeAlias = dict[str, object]
 
-_SCHEMA = (
-    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-)
-_LEVELS = {"error": "error", "warning": "warning"}
+_SARIF = "https://docs.oasis-open.org/sarif/sarif/v2.1.0"
 _SARIF_LINE = 1000
-
-
 # Rules of failing checks begin like this; `verdict` stands for all checks.
 _RULE_OF_CHECK = "conformance/"
 # Unreadable robots have diagnostics, and those that were not fetched have no file.
@@ -160,18 +152,13 @@ def write_sarif(
 ) -> None:
     """Write failing checks, diagnostics and lint findings of all robots.
 
-    File names are relative to the robot's folder, which is not known here: each robot
-    has its own base id, described by its reference. Failing checks concern the whole
-    URDF file; those that a baseline expects are suppressed, with its reason.
+    File names are relative to the robot's folder, not known here: a base id with its reference.
     """
     reported = [(robot, (*_failures(robot), *robot.diagnostics, *robot.lint)) for robot in robots]
     reported = [(robot, found) for robot, found in reported if found]
     remedies = {one.rule: one.remedy for _, found in reported for one in found}
     index = {rule: number for number, rule in enumerate(sorted(remedies))}
-    rules = [
-        {"id": rule} | ({"help": {"text": remedies[rule]}} if remedies[rule] else {})
-        for rule in index
-    ]
+    helps = {rule: {"help": {"text": text}} for rule, text in remedies.items() if text}
     expected = expected_failures(baseline)
     results = []
     for robot, found in reported:
@@ -183,29 +170,24 @@ def write_sarif(
                 result["suppressions"] = [{"kind": "external", "justification": reason}]
             results.append(result)
     known = (robot.environment.get(DISTRIBUTION) for robot, _ in reported)
-    version = next(filter(None, known), None)
-    driver: Json = {
-        "name": "urdf-usd run",
-        **({"version": version} if version else {}),
-        "rules": rules,
-    }
-    origins = {
-        robot.id: {"description": {"text": one_line(robot.source.reference, 300)}}
-        for robot, _ in reported
-    }
+    versions = [{"version": version} for version in known if version]
+    rules = [{"id": rule, **helps.get(rule, {})} for rule in index]
+    driver: Json = {"name": "urdf-usd run", **(versions or [{}])[0], "rules": rules}
+    named = ((one.id, one_line(one.source.reference, 300)) for one, _ in reported)
+    origins = {name: {"description": {"text": text}} for name, text in named}
     text = sarif_document(driver, results, originalUriBaseIds=origins)
     # A name may contain lone surrogates, which UTF-8 cannot encode.
     path.write_bytes(f"{text}\n".encode("utf-8", "backslashreplace"))
 
 
 def sarif_document(driver: Json, results: list[Json], **further: object) -> str:
-    run = {
-        "tool": {"driver": driver},
-        "columnKind": "unicodeCodePoints",
-        **further,
-        "results": results,
+    tool = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints"}
+    run = {**tool, **further, "results": results}
+    document = {
+        "$schema": f"{_SARIF}/errata01/os/schemas/sarif-schema-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [run],
     }
-    document = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(document, indent=1, ensure_ascii=False)
 
 
@@ -213,7 +195,7 @@ def sarif_result(finding: r.DiagnosticRecord, rule_index: int, file: Json | None
     result: Json = {
         "ruleId": finding.rule,
         "ruleIndex": rule_index,
-        "level": _LEVELS.get(finding.severity, "note"),
+        "level": finding.severity if finding.severity in {"error", "warning"} else "note",
         "message": {"text": one_line(finding.message, _SARIF_LINE)},
         "occurrenceCount": finding.count,
     }

@@ -261,9 +261,8 @@ class Fault(Struct, frozen=True):
 def independent_faults(robot: r.RobotRecord) -> tuple[Fault, ...]:
     """Return the faults of a USD, in the order of the checks.
 
-    Checks of the round trip and of computed quantities are left out if checks fail of
-    which they are consequences. What fails at one link or joint is one fault, and so
-    are all links and joints at which the same properties fail.
+    Checks of the round trip and of computed quantities are left out if checks fail of which they
+    are consequences. What fails at one link or joint, or at several in the same way, is one fault.
     """
     failing = [check for check in robot.checks if check.grade is r.Grade.FAILS]
     direct = [one for one in failing if not one.id.startswith(_ROUND_TRIP)] or failing

@@ -57,8 +57,8 @@ def records_of(converter: str, records: Iterable[RobotRecord]) -> list[RobotReco
 def conversion_times(records: Sequence[RobotRecord], out: Path) -> dict[tuple[str, str], float]:
     """Read the times of conversions [s], by converter and robot."""
     keys = [(record.candidate, record.id) for record in records]
-    times = {key: read_seconds(out, "/".join(key)) for key in keys}
-    return {key: seconds for key, seconds in times.items() if seconds is not None}
+    times = ((key, read_seconds(out, "/".join(key))) for key in keys)
+    return {key: seconds for key, seconds in times if seconds is not None}
 
 
 def _part(summary: RunSummary, records: Sequence[RobotRecord], converter: str) -> Figures:
@@ -87,11 +87,11 @@ def _part(summary: RunSummary, records: Sequence[RobotRecord], converter: str) -
 def write_markdown(run: Figures | Comparison, path: Path) -> None:
     """Write the counts of a run, what does not conform, and the largest differences."""
     content: dict[str, object] = {"headline": run.headline}
+    name = "comparison.md.j2"
     if isinstance(run, Figures):
-        baseline = run.summary.baseline
+        name, baseline = "summary.md.j2", run.summary.baseline
         changes = baseline.changes if baseline else ()
         content["failures"] = [(change, known) for change, rows in changes for known in rows]
-    name = "summary.md.j2" if isinstance(run, Figures) else "comparison.md.j2"
     template = template_environment("md").get_template(name)
     text = template.render(**(structs.asdict(run) | content))
     path.write_text(text, encoding="utf-8", newline="\n")
@@ -122,7 +122,6 @@ def write_badges(figures: Figures, folder: Path) -> None:
 
 
 def robot_badge(robot: RobotRecord) -> str:
-    """Return the badge of a robot that conforms, as SVG."""
     title = f"{robot.verdict}; {values(robot.compared)}"
     return _svg(_label([robot]), robot.verdict.value, title, _GOOD)
 

@@ -31,7 +31,6 @@ _FILE = "file:"
 _REFERENCE = "reference"
 _NOT_READABLE = frozenset({r.Verdict.UNREADABLE, r.Verdict.NOT_AVAILABLE})
 _EXAMPLES = 3
-_NONE = r.Score()
 
 Seconds: TypeAlias = "Mapping[tuple[str, str], float]"
 """Duration of conversions [s], by converter and robot."""
@@ -61,8 +60,8 @@ def short_references(robots: Iterable[r.RobotRecord]) -> dict[str, str]:
     common = set.intersection(*shared) if len(shared) > 1 else set()
     folder = max(common, key=lambda path: len(path.parts), default=PurePosixPath())
     # The root or the working directory alone would not shorten the text.
-    short = {one: f"{_FILE}…/{path.relative_to(folder)}" for one, path in files.items() if common}
-    return references | (short if folder.name else {})
+    shortened = files if folder.name else {}
+    return references | {one: f"{_FILE}…/{p.relative_to(folder)}" for one, p in shortened.items()}
 
 
 def converter(robot: r.RobotRecord) -> str:
@@ -96,8 +95,6 @@ def most_urgent_first(robots: Iterable[r.RobotRecord]) -> tuple[r.RobotRecord, .
 
 
 class Conformance(Struct, frozen=True):
-    """How many robots conform, as every part of a report counts them."""
-
     conforming: int
     judged: int  # with a URDF that is available and can be read
     incomplete: int  # of those judged
@@ -117,11 +114,7 @@ class Conformance(Struct, frozen=True):
 
 
 def headline(robots: Iterable[r.RobotRecord]) -> str:
-    """Return how many of the readable robots conform, and how much was compared.
-
-    Counted separately are incomplete robots, of which parts could not be compared, those that are
-    unreadable or could not be fetched, and cases of the feature suite refused as they require.
-    """
+    """Return how many of the readable robots conform, and how much was compared."""
     every = [*robots]
     counted = [robot for robot in every if not robot.refused_as_expected]
     found = Conformance.of(robot.verdict for robot in counted)
@@ -135,10 +128,8 @@ def headline(robots: Iterable[r.RobotRecord]) -> str:
         )
         if count
     )
-    return (
-        f"{found.conforming} of {found.judged} robots conform{rest}; "
-        f"{values(sum(robot.compared for robot in counted))}"
-    )
+    compared = values(sum(robot.compared for robot in counted))
+    return f"{found.conforming} of {found.judged} robots conform{rest}; {compared}"
 
 
 def conformity(verdict: r.Verdict) -> str:
@@ -167,8 +158,7 @@ def chapter_scores(
             candidate=candidate,
             chapter=chapter,
             title=title,
-            must=scores[candidate, chapter, Requirement.MUST],
-            should=scores[candidate, chapter, Requirement.SHOULD],
+            **{one.value: scores[candidate, chapter, one] for one in Requirement},
         )
         for chapter, title in titles.items()
         for candidate in candidates
@@ -180,7 +170,6 @@ def failing_cases(robots: Iterable[r.RobotRecord]) -> tuple[r.RobotRecord, ...]:
 
 
 def suite_scores(summary: r.RunSummary) -> SuiteScores:
-    """Return title and scores by converter of each chapter of the feature suite."""
     rows: dict[str, dict[str, r.ChapterScore]] = {}
     for score in summary.suite:
         rows.setdefault(score.title, {})[score.candidate] = score
@@ -191,11 +180,10 @@ def suite_scores(summary: r.RunSummary) -> SuiteScores:
 def suite_totals(scores: Iterable[r.ChapterScore]) -> dict[str, r.ChapterScore]:
     totals: dict[str, r.ChapterScore] = {}
     for score in scores:
-        former = totals.get(score.candidate, structs.replace(score, must=_NONE, should=_NONE))
-        must, should = former.must + score.must, former.should + score.should
-        totals[score.candidate] = structs.replace(
-            score, chapter="", title="", must=must, should=should
-        )
+        if former := totals.get(score.candidate):
+            must, should = former.must + score.must, former.should + score.should
+            score = structs.replace(score, must=must, should=should)
+        totals[score.candidate] = structs.replace(score, chapter="", title="")
     return totals
 
 
@@ -237,8 +225,6 @@ def position_check(robot: r.RobotRecord) -> r.CheckRecord | None:
 
 
 class WorstFigure(Struct, frozen=True):
-    """The largest difference of one check over all robots."""
-
     check: r.CheckRecord
     robot: r.RobotRecord
     value: float
@@ -253,15 +239,13 @@ class WorstFigure(Struct, frozen=True):
 
 def worst_figures(robots: Iterable[r.RobotRecord]) -> tuple[WorstFigure, ...]:
     """Return the largest difference of every check that measures one."""
-    return _largest(
-        "id",
-        (
-            WorstFigure(check, robot, check.worst)
-            for robot in robots
-            for check in robot.checks
-            if check.unit and check.worst is not None and not math.isnan(check.worst)
-        ),
+    figures = (
+        WorstFigure(check, robot, check.worst)
+        for robot in robots
+        for check in robot.checks
+        if check.unit and check.worst is not None and not math.isnan(check.worst)
     )
+    return _largest("id", figures)
 
 
 def _largest(attribute: str, figures: Iterable[WorstFigure]) -> tuple[WorstFigure, ...]:
@@ -275,7 +259,6 @@ def _largest(attribute: str, figures: Iterable[WorstFigure]) -> tuple[WorstFigur
 
 
 def worst_per_group(figures: Iterable[WorstFigure]) -> tuple[WorstFigure, ...]:
-    """Keep the figure of every group with the largest share of its tolerance."""
     return _largest("group", figures)
 
 
@@ -283,8 +266,6 @@ def worst_per_group(figures: Iterable[WorstFigure]) -> tuple[WorstFigure, ...]:
 
 
 class Participation(Struct, frozen=True):
-    """On how many readable robots one engine took part."""
-
     name: str
     side: str  # urdf or usd
     version: str  # all versions, as text; empty if unknown
@@ -302,7 +283,6 @@ class Participation(Struct, frozen=True):
 
 
 def participation(robots: Iterable[r.RobotRecord]) -> tuple[Participation, ...]:
-    """Return on how many readable robots each engine took part."""
     candidates = readable(robots)
     by_engine = defaultdict[tuple[str, str], list[r.EngineRecord]](list)
     for robot in candidates:
@@ -310,7 +290,7 @@ def participation(robots: Iterable[r.RobotRecord]) -> tuple[Participation, ...]:
             by_engine[engine.side, engine.name].append(engine)
     found = []
     for (side, name), records in by_engine.items():
-        counts = Counter(record.status for record in records)
+        counts = Counter(one.status for one in records)
         absent = [one for one in records if one.status is not r.EngineStatus.OBSERVED]
         reasons = Counter(one.reason or one.status.value for one in absent)
         reasons += Counter({"not used": len(candidates) - len(records)})
@@ -336,7 +316,6 @@ class EngineMatrix(Struct, frozen=True):
 
 
 def engine_matrix(robots: Sequence[r.RobotRecord]) -> EngineMatrix:
-    """Count the robots on which each engine agrees with the other side, by quantity."""
     titles: dict[str, str] = {}
     counts = defaultdict[tuple[str, str], Counter[Outcome]](Counter)
     for robot in robots:
@@ -367,8 +346,6 @@ def engines(robots: Iterable[r.RobotRecord]) -> tuple[tuple[str, str], ...]:
 
 
 class EngineDeviation(Struct, frozen=True):
-    """One deviation of an engine from the file that it reads, over all robots."""
-
     engine: str
     id: str
     cause: str
@@ -383,16 +360,13 @@ def engine_deviations(robots: Iterable[r.RobotRecord]) -> tuple[EngineDeviation,
         for one in robot.deviations:
             checks, shown = found.setdefault((one.engine, one.id, one.cause), ({}, {}))
             checks[one.check], shown[robot.id] = None, robot
-    ordered = sorted(found.items(), key=lambda item: (-len(item[1][1]), item[0]))
-    return tuple(
-        EngineDeviation(*key, tuple(checks), tuple(shown.values()))
-        for key, (checks, shown) in ordered
-    )
+    every = [
+        EngineDeviation(*key, (*one,), (*shown.values(),)) for key, (one, shown) in found.items()
+    ]
+    return tuple(sorted(every, key=lambda one: (-len(one.robots), one.engine, one.id, one.cause)))
 
 
 class JointOrders(Struct, frozen=True):
-    """Indices of joints per engine."""
-
     engines: tuple[str, ...]  # that with the order of the URDF first
     rows: tuple[tuple[str, tuple[int | None, ...]], ...]  # joint and index per engine
 
@@ -403,7 +377,6 @@ class JointOrders(Struct, frozen=True):
 
 
 def joint_orders(robot: r.RobotRecord) -> JointOrders | None:
-    """Return the indices of joints per engine; None if no joint moves."""
     found = {engine.name: engine.joint_order for engine in robot.engines if engine.joint_order}
     names = sorted(found, key=lambda name: name != _REFERENCE)
     indices = [{joint: index for index, joint in enumerate(found[name])} for name in names]
@@ -497,7 +470,7 @@ class Entry(Struct, frozen=True):
     def mass(self) -> r.CheckRecord | None:
         """The check of masses with the largest difference."""
         masses = [one for one in self.robot.checks if one.group == "mass" and one.unit]
-        measured = [check for check in masses if check.worst is not None]
+        measured = (check for check in masses if check.worst is not None)
         return max(measured, key=lambda check: check.worst or 0.0, default=None)
 
 
@@ -523,9 +496,8 @@ class Comparison(Struct, frozen=True):
     @property
     def headline(self) -> str:
         return "; ".join(
-            f"{one.converter.name}: {one.conforming} of {one.robots} robots conform, "
-            f"{values(one.compared)}"
-            for one in self.results
+            f"{o.converter.name}: {o.conforming} of {o.robots} robots conform, {values(o.compared)}"
+            for o in self.results
         )
 
 
@@ -534,13 +506,13 @@ def compare(summary: r.RunSummary, robots: Sequence[r.RobotRecord], seconds: Sec
     by_name = {name: [robot for robot in robots if robot.candidate == name] for name in names}
     converted = [{robot.id for robot in own if robot.checks} for own in by_name.values()]
     shared = set.intersection(*converted) if converted else set()
-    results = []
-    for made_by in summary.converters:
+
+    def results(made_by: r.ConverterRecord) -> ConverterResults:
         own = by_name[made_by.name]
-        keys = [(made_by.name, robot.id) for robot in own if robot.id in shared]
+        common = [robot for robot in own if robot.id in shared]
+        keys = [(made_by.name, robot.id) for robot in common]
         times = [seconds[key] for key in keys if key in seconds]
-        sizes = [robot.asset.size for robot in own if robot.asset and robot.id in shared]
-        result = ConverterResults(
+        return ConverterResults(
             converter=made_by,
             robots=len(readable(own)),
             converted=sum(bool(robot.checks) for robot in own),
@@ -549,9 +521,9 @@ def compare(summary: r.RunSummary, robots: Sequence[r.RobotRecord], seconds: Sec
             verdicts=Counter(robot.verdict for robot in own),
             median=statistics.median(times) if times else None,
             slowest=max(times, default=None),
-            size=sum(sizes) if shared else None,
+            size=sum(one.asset.size for one in common if one.asset) if shared else None,
         )
-        results.append(result)
+
     ordered = sorted(robots, key=lambda robot: (robot.id, names.index(robot.candidate)))
     verdicts: dict[str, dict[str, r.Verdict]] = {}
     for robot in ordered:
@@ -560,7 +532,7 @@ def compare(summary: r.RunSummary, robots: Sequence[r.RobotRecord], seconds: Sec
         summary=summary,
         changes=sorted_changes(summary.former),
         scores=suite_scores(summary),
-        results=tuple(results),
+        results=tuple(map(results, summary.converters)),
         shared=len(shared),
         entries=tuple(Entry(robot, seconds.get((robot.candidate, robot.id))) for robot in ordered),
         groups=groups(ordered),
@@ -573,14 +545,14 @@ def compare(summary: r.RunSummary, robots: Sequence[r.RobotRecord], seconds: Sec
 def _failed_checks(
     summary: r.RunSummary, by_name: Mapping[str, Sequence[r.RobotRecord]]
 ) -> Iterator[FailedCheck]:
-    failing: dict[tuple[str, str], list[tuple[r.RobotRecord, str]]] = {}
+    failing = defaultdict[tuple[str, str], list[tuple[r.RobotRecord, str]]](list)
     for name, robots in by_name.items():
         for robot in robots:
             for check in () if robot.verdict.conforms else robot.checks:
                 if check.grade in URGENT:
-                    failing.setdefault((check.id, name), []).append((robot, check.message))
+                    failing[check.id, name].append((robot, check.message))
     for heading in summary.checks:
-        found = {name: failing.get((heading.id, name), []) for name in by_name}
+        found = {name: failing[heading.id, name] for name in by_name}
         if any(found.values()):
             yield FailedCheck(
                 check=heading,

@@ -53,15 +53,10 @@ def terminal_summary(figures: counted.Figures) -> RenderableType:
 def terminal_selections(
     robots: Sequence[r.RobotRecord], skipped: Iterable[tuple[str, str]] = ()
 ) -> RenderableType:
-    """List the verdicts of one robot by selection of variants, then variants that were skipped."""
-    rows: list[_Row] = [
-        (
-            _sign(robot.verdict, f" {robot.verdict}"),
-            Text(counted.selection(robot) or "no variants", style="bold"),
-            _line(robot.reason),
-        )
-        for robot in robots
-    ]
+    rows: list[_Row] = []
+    for robot in robots:
+        selection = Text(counted.selection(robot) or "no variants", style="bold")
+        rows.append((_sign(robot.verdict, f" {robot.verdict}"), selection, _line(robot.reason)))
     rows += ((Text("· skipped", style="dim"), Text(name), Text(reason)) for name, reason in skipped)
     return _grid(rows)
 
@@ -123,13 +118,9 @@ def _suite(
 def _counts(figures: counted.Figures) -> Iterator[RenderableType]:
     yield Text(figures.headline, style="bold")
     rows = [
-        (
-            _sign(verdict),
-            Text(str(count)),
-            Text(verdict.value, style=t.VERDICTS[verdict].style),
-            Text(t.VERDICTS[verdict].meaning, style="dim"),
-        )
-        for verdict, count in figures.verdicts
+        (_sign(one), Text(str(count)), Text(one.value, look.style), Text(look.meaning, "dim"))
+        for one, count in figures.verdicts
+        for look in [t.VERDICTS[one]]
     ]
     yield _indented(_grid(rows, "left", "right"))
 
@@ -184,12 +175,10 @@ def _one_robot(robot: r.RobotRecord) -> Iterator[RenderableType]:
     if robot.variants:
         yield Text(f"variants: {counted.selection(robot)}")
     yield _line(robot.reason, lines=2)
-    named: dict[str, str] = {}
     if diagnosis := diagnose(robot):
-        named = {"Fault": diagnosis.fault, "Remedy": diagnosis.remedy}
-    for word, text in named.items():
-        shown = _line(t.of_formats(text, robot.formats), lines=2)
-        yield Text.assemble((f"{word}: ", "dim"), shown)
+        for word, text in (("Fault", diagnosis.fault), ("Remedy", diagnosis.remedy)):
+            shown = _line(t.of_formats(text, robot.formats), lines=2)
+            yield Text.assemble((f"{word}: ", "dim"), shown)
     if robot.uncompared:
         parts = ", ".join(f"{what} ({count})" for what, count in robot.uncompared.items())
         yield Text.assemble(("Not compared: ", "dim"), parts)
@@ -241,13 +230,12 @@ def _engines(figures: counted.Figures) -> Iterator[RenderableType]:
     everywhere = [one.name for one in engines if one.observed == one.readable]
     if everywhere:
         yield _indented(Text(f"{', '.join(everywhere)} read all {engines[0].readable}"))
-    rows = []
+    rows, absent = [], [one for one in r.EngineStatus if one is not r.EngineStatus.OBSERVED]
     for engine in engines:
         if engine.name not in everywhere:
-            absent = [one for one in r.EngineStatus if one is not r.EngineStatus.OBSERVED]
             counts = ", ".join(f"{n} {one}" for one in absent if (n := engine.counts[one]))
-            reasons = [reason for reason, _ in engine.reasons[:_REASONS]]
-            reasons += ["…"] if len(engine.reasons) > _REASONS else []
+            reasons = [reason for reason, _ in engine.reasons]
+            reasons[_REASONS:] = ["…"] * (len(reasons) > _REASONS)
             text = ": ".join(filter(None, (counts, "; ".join(reasons))))
             read = f"{engine.observed} of {engine.readable}"
             rows.append((Text(engine.name), Text(read), _line(text, style="dim")))
@@ -257,8 +245,9 @@ def _engines(figures: counted.Figures) -> Iterator[RenderableType]:
     is_urdf = any(one.formats is UNSET for one in figures.robots)
     missing = [name for name in _INDEPENDENT if name not in {e.name for e in engines} and is_urdf]
     if missing:
-        names = " and ".join(missing)
-        text = f"Not compared with {names}: not installed or not selected, see doctor"
+        text = (
+            f"Not compared with {' and '.join(missing)}: not installed or not selected, see doctor"
+        )
         yield _indented(Text(text, style="yellow"))
 
 

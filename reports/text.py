@@ -1,8 +1,4 @@
-"""Text of reports: names that are safe to show, quantities with few digits, signs of grades.
-
-Names in a URDF are free text. Control characters are replaced by visible ones, and so
-are bidirectional marks, which would reorder the text around the name.
-"""
+"""Text of reports: names that are safe to show, quantities with few digits, signs of grades."""
 
 from __future__ import annotations
 
@@ -18,9 +14,6 @@ from urdf_usd.reports.records.record import Grade, Range, Value, Verdict
 # plane: everything that XML 1.0 forbids, and terminal control codes.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _DIRECTION = re.compile("[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-_CONTROL_PICTURES = 0x2400
-_DELETE_PICTURE = "\u2421"
-_REPLACEMENT = "\ufffd"
 _FORMATS = re.compile(r"\bU(?:RDF|SD)\b")
 _MARKDOWN = re.compile(r"[&<>|`*_\[\]~\\@#]")
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -33,7 +26,6 @@ _SMALLEST_MANTISSA = 0.1
 _LARGEST_PLAIN = 1e6
 _SMALLEST_PLAIN = 1e-3
 _SMALLEST_PERCENTAGE = 1e-3
-_KIBI = 1024
 _NOTHING = "\N{EN DASH}"
 
 
@@ -92,7 +84,7 @@ def of_formats(text: str, formats: tuple[str, str] | msgspec.UnsetType) -> str:
 
 def plain(text: str) -> str:
     """Replace controls by their symbols, and bidirectional marks by their code."""
-    # Most texts are, which is seen in a fifth of the time.
+    # Most texts are, which takes a fifth of the time.
     if text.isprintable():
         return text
     shown = _UNPRINTABLE.sub(_picture, text)
@@ -111,8 +103,8 @@ def one_line(text: str, limit: int) -> str:
 def markdown(text: str, limit: int) -> str:
     """Escape text for Markdown, after :func:`one_line`.
 
-    Entities rather than backslashes, because they also work in table cells and
-    ``<code>``. The empty comment keeps code hosts from notifying a user ``@panda``.
+    Entities also work in table cells and ``<code>``, other than backslashes. The empty comment
+    keeps code hosts from notifying a user ``@panda``.
     """
     escaped = _MARKDOWN.sub(lambda found: f"&#{ord(found[0])};", one_line(text, limit))
     return escaped.replace("&#64;", "&#64;<!-- -->")
@@ -120,21 +112,16 @@ def markdown(text: str, limit: int) -> str:
 
 def _picture(match: re.Match[str]) -> str:
     if match[0] < " ":
-        return chr(_CONTROL_PICTURES + ord(match[0]))
-    return _DELETE_PICTURE if match[0] == "\x7f" else _REPLACEMENT
+        # The picture of a control character.
+        return chr(0x2400 + ord(match[0]))
+    return "\u2421" if match[0] == "\x7f" else "\ufffd"
 
 
 def quantity(value: float, unit: str, digits: int = 2) -> str:
-    """Format a value with an SI prefix, for example ``3.1 µm``.
+    """Format a value with an SI prefix and significant digits, for example ``3.1 µm``.
 
-    Args:
-        value: Amount in ``unit``.
-        unit: Such as ``m``, ``kg m^2`` or ``rad or m``; ``1`` for a ratio, empty for a
-            plain number.
-        digits: Significant digits; digits before the decimal point are always shown.
-
-    Returns:
-        ``0`` for zero and ``inf`` or ``nan`` as such, without unit.
+    The unit is such as ``m``, ``kg m^2`` or ``rad or m``; ``1`` for a ratio, empty for a plain
+    number. Zero, ``inf`` and ``nan`` have none.
     """
     if value == 0 or not math.isfinite(value):
         return f"{value:g}".replace("-0", "0")
@@ -181,12 +168,8 @@ def size(count: int | None) -> str:
     """Format a number of bytes with a binary prefix."""
     if count is None:
         return _NOTHING
-    amount = float(count)
-    for prefix in ("", "Ki", "Mi"):
-        if amount < _KIBI:
-            return f"{amount:.3g} {prefix}B"
-        amount /= _KIBI
-    return f"{amount:.3g} GiB"
+    power = min((max(count, 1).bit_length() - 1) // 10, 3)
+    return f"{count / 1024**power:.3g} {('', 'Ki', 'Mi', 'Gi')[power]}B"
 
 
 @lru_cache

@@ -1,12 +1,19 @@
-"""Installed distributions, and how to install optional parts of this package."""
+"""Installed distributions, their versions, and how to install optional parts of this package."""
 
 from __future__ import annotations
 
 import functools
+import platform
 import re
+from contextlib import suppress
 from importlib import metadata
 
-_DISTRIBUTION = "urdf-usd-conformance"
+DISTRIBUTION = "urdf-usd-conformance"
+# Those that affect a result.
+_AFFECTING = (
+    "usd-core mujoco pybullet numpy scipy lxml trimesh pycollada xacro cmeel-urdfdom "
+    "newton-usd-schemas pin drake newton warp-lang robot-descriptions example-robot-data"
+)
 # As build tools write it: `ovphysx>=0.7; extra == "physx"`.
 _OF_EXTRA = re.compile(r"""([^;]+);.*\bextra\s*==\s*['"]([^'"]+)['"]""")
 
@@ -28,7 +35,7 @@ def install_command(extra: str) -> str:
     also works for a package from a checkout, a wheel file or a repository.
     """
     try:
-        stated = metadata.requires(_DISTRIBUTION) or []
+        stated = metadata.requires(DISTRIBUTION) or []
     except metadata.PackageNotFoundError:
         stated = []
     found = [
@@ -36,5 +43,22 @@ def install_command(extra: str) -> str:
         for requirement in stated
         if (match := _OF_EXTRA.fullmatch(requirement)) and match[2] == extra
     ]
-    requirements = found or [f"{_DISTRIBUTION}[{extra}]"]
+    requirements = found or [f"{DISTRIBUTION}[{extra}]"]
     return " ".join(("pip install", *(f"'{one}'" for one in requirements)))
+
+
+@functools.cache
+def _versions() -> dict[str, str]:
+    versions = {"python": platform.python_version()}
+    for name in (DISTRIBUTION, *_AFFECTING.split()):
+        if name == "pybullet" and (found := distribution_of(name)):
+            versions.update([found])
+        else:
+            with suppress(metadata.PackageNotFoundError):
+                versions[name] = metadata.version(name)
+    return versions
+
+
+def environment() -> dict[str, str]:
+    """Return the versions of Python and of the installed packages that affect a result, by name."""
+    return dict(_versions())

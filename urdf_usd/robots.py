@@ -1,7 +1,8 @@
 """Public functions, which take robots by reference as the command does.
 
 A reference is the path of a URDF or xacro file, ``file:robot.urdf``, ``pybullet:r2d2.urdf``,
-``rd:panda_description`` or ``erd:panda``. A path object is always a file.
+``rd:panda_description`` or ``erd:panda``. A path object is always a file. Packages and xacro
+arguments of a reference are added to options; those of the options take precedence.
 """
 
 from __future__ import annotations
@@ -31,10 +32,7 @@ def convert(
 ) -> Conversion:
     """Convert a robot to a USD asset; a failure leaves the folder unchanged.
 
-    Args:
-        robot: URDF or xacro file, or a reference.
-        directory: New, empty, or with a previous conversion, which is replaced.
-        options: Packages and xacro arguments of a reference are added.
+    The folder is new, empty, or has a previous conversion, which is replaced.
 
     Raises:
         ConversionError: The robot cannot be read or written.
@@ -48,29 +46,30 @@ def convert(
 def check(
     robot: Reference, usd: str | os.PathLike[str], options: CheckOptions | None = None
 ) -> RobotRecord:
-    """Compare a USD, from any converter, with its URDF.
-
-    Args:
-        robot: URDF or xacro file, or a reference.
-        usd: Root layer.
-        options: Packages and xacro arguments of a reference are added.
+    """Compare a USD, by its root layer and from any converter, with its URDF.
 
     Raises:
         SourceError: The URDF is invalid or unsupported.
         CorpusError: The reference is invalid, or its robot is not available.
         UnknownEngineError: A requested engine is not installed.
     """
-    from urdf_usd.conformance.execution import run as execution
     from urdf_usd.conformance.options import CheckOptions
 
     source = _source(robot)
-    return execution.check(
-        source.path,
-        usd,
-        with_reference(options or CheckOptions(), source),
-        name=source.id,
-        reference=source.reference,
-    )
+    return check_source(source, usd, with_reference(options or CheckOptions(), source))
+
+
+def check_source(
+    source: RobotSource,
+    usd: str | os.PathLike[str],
+    options: CheckOptions,
+    scene: os.PathLike[str] | None = None,
+) -> RobotRecord:
+    """Compare a USD with a resolved robot; write the packed 3D scene, if its file is named."""
+    from urdf_usd.conformance.execution import run as execution
+
+    named = {"name": source.id, "reference": source.reference}
+    return execution.check(source.path, usd, options, **named, scene=scene)
 
 
 def run(
@@ -88,7 +87,6 @@ def run(
         robots: References of robots or corpora (``pybullet``, ``rd``, ``erd``,
             ``dir:<folder>``, ``list:<file.toml>``).
         out: Folder for ``results/<id>.json``, ``assets/<id>/`` and more.
-        options: Options.
         progress: Called with each record when its robot is finished.
 
     Raises:
@@ -125,9 +123,8 @@ def read_urdf(
     """Read a URDF file, or the expansion of a xacro file.
 
     Args:
-        robot: URDF or xacro file, or a reference.
-        packages: Folders of ROS packages, by name, in addition to those of a reference.
-        arguments: Values of xacro arguments, by name, likewise.
+        packages: Folders of ROS packages, by name.
+        arguments: Values of xacro arguments, by name.
         environment: Environment variables that xacro may read, besides those of ROS.
         root: Link whose subtree is read; None for the whole robot.
 

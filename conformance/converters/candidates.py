@@ -19,7 +19,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from urdf_usd.corpus.files import Format
-from urdf_usd.reports.records.environment import DISTRIBUTION, environment
+from urdf_usd.installation import DISTRIBUTION, environment
 
 GROUP = "urdf_usd.converters"
 OURS = "urdf-usd"

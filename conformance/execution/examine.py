@@ -57,8 +57,8 @@ from urdf_usd.converter.urdf.parse import Parsed
 from urdf_usd.converter.urdf.xacro import is_part, is_xacro
 from urdf_usd.corpus import RobotSource
 from urdf_usd.corpus.files import Format, robot_format
+from urdf_usd.installation import DISTRIBUTION, environment
 from urdf_usd.reports.records import record as r
-from urdf_usd.reports.records.environment import DISTRIBUTION, environment
 from urdf_usd.reports.records.record import RobotRecord, Verdict
 from urdf_usd.reports.records.results import write_seconds
 from urdf_usd.reports.records.scene import scene_path, write_scene

@@ -46,7 +46,7 @@ from urdf_usd.conformance.execution.job import Job
 from urdf_usd.converter.scratch import PREFIX
 from urdf_usd.converter.urdf.uris import FileResolver
 from urdf_usd.converter.urdf.xacro import allowed_environment, is_xacro
-from urdf_usd.reports.records.environment import DISTRIBUTION, environment
+from urdf_usd.installation import DISTRIBUTION, environment
 from urdf_usd.reports.records.record import RobotRecord
 from urdf_usd.reports.records.results import read_record, record_path, timing_path, write_atomically
 from urdf_usd.reports.records.scene import scene_path

@@ -33,8 +33,8 @@ from urdf_usd.converter.diagnostics import RULES, Diagnostic, Location, group_al
 from urdf_usd.converter.file_content import InputFile
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.corpus import Resolved, UnavailableSource
+from urdf_usd.installation import environment
 from urdf_usd.reports.records import record as r
-from urdf_usd.reports.records.environment import environment
 from urdf_usd.reports.records.record import RobotRecord, Verdict
 from urdf_usd.reports.records.results import record_json
 from urdf_usd.reports.records.suite_case import read_case

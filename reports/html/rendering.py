@@ -20,7 +20,7 @@ from msgspec import UNSET, Struct
 
 from urdf_usd.reports import changes, summary, text
 from urdf_usd.reports.records import record as r
-from urdf_usd.reports.text import GRADES, VERDICTS, appearance
+from urdf_usd.reports.text import GRADES, VERDICTS
 
 # Folder of the pages of each converter, as a run of that converter alone has them.
 CONVERTERS = "converters"
@@ -51,10 +51,8 @@ class Script(Struct, frozen=True):
 
     @property
     def policy(self) -> str:
-        if self.address:
-            return "'self'"
         digest = base64.b64encode(hashlib.sha256(self.text.encode()).digest())
-        return f"'sha256-{digest.decode()}'"
+        return "'self'" if self.address else f"'sha256-{digest.decode()}'"
 
     @property
     def markup(self) -> Markup:
@@ -126,28 +124,23 @@ def template_environment(suffix: str = "html") -> Environment:
         keep_trailing_newline=markdown,
         finalize=None if markdown else printable,
     )
+    named = {
+        text: ("quantity", "exact", "duration", "markdown", "appearance"),
+        summary: ("title", "converter", "conformity", "statement", "group_grades"),
+    }
     environment.filters |= {
-        "quantity": text.quantity,
+        **{name: getattr(module, name) for module, names in named.items() for name in names},
         "value": text.value_text,
-        "exact": text.exact,
         "unit": text.unit_symbol,
-        "duration": text.duration,
         "bytes": text.size,
         "page": lambda robot: quote(page_name(robot)),
         # Addresses in a run of several converters.
         "sheet": page_address,
         "site": lambda converter: f"{CONVERTERS}/{quote(converter)}/index.html",
-        "markdown": text.markdown,
         "code": lambda name: f"<code>{text.markdown(name, _NAME_LIMIT)}</code>",
         "score": summary.score_text,
-        "title": summary.title,
-        "converter": summary.converter,
-        "conformity": summary.conformity,
-        "statement": summary.statement,
         "compared": summary.values,
-        "group_grades": summary.group_grades,
         "position_check": summary.position_check,
-        "appearance": appearance,
         "policy": script_policy,
         "change_class": changes.style_class,
         "change_sign": changes.sign,

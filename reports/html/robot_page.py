@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import math
 
 from markupsafe import Markup
@@ -23,8 +24,6 @@ _DEEPEST = 12
 
 
 class View(Struct, frozen=True):
-    """The 3D scene of a robot, compressed and decoded."""
-
     packed: bytes
     scene: scenes.Scene
 
@@ -34,8 +33,8 @@ class View(Struct, frozen=True):
 
     @property
     def text(self) -> Markup:
-        """The packed scene as base64, which needs no escaping."""
-        return trusted_markup(scenes.scene_text(self.packed))
+        # Base64 needs no escaping.
+        return trusted_markup(base64.b64encode(self.packed).decode("ascii"))
 
 
 def page_content(
@@ -128,9 +127,8 @@ class Limits(Struct, frozen=True):
 
     @classmethod
     def of(cls, check: r.CheckRecord | None, unit: str) -> Limits:
-        if check is None:
-            return cls(unit)
-        return cls(check.unit, check.bound or 0.0, check.tolerance or 0.0)
+        known = check and cls(check.unit, check.bound or 0.0, check.tolerance or 0.0)
+        return known or cls(unit)
 
     def grade(self, value: float) -> r.Grade:
         if value <= self.bound:
@@ -167,8 +165,8 @@ def tree(scene: scenes.Scene, position: Limits, rotation: Limits) -> tuple[TreeR
     waiting: list[tuple[str, scenes.SceneJoint | None, int]] = [(model.root, None, 0)]
     while waiting:
         link, above, depth = waiting.pop()
-        kind, joint_name = (_kind(above), above.name) if above else ("root", None)
-        row = TreeRow(link, joint_name, kind, min(depth, _DEEPEST))
+        name, kind = (above.name, _kind(above)) if above else (None, "root")
+        row = TreeRow(link, name, kind, min(depth, _DEEPEST))
         if errors and link in columns:
             row = _with_errors(row, errors, columns[link], position, rotation)
         parent = rows[above.parent].grade if above else None
@@ -181,9 +179,8 @@ def tree(scene: scenes.Scene, position: Limits, rotation: Limits) -> tuple[TreeR
 def _kind(joint: scenes.SceneJoint) -> str:
     if not joint.motions:
         return "fixed"
-    kinds = {motion.kind.value for motion in joint.motions}
-    words = {"turn": "rotates", "slide": "translates"}
-    word = words[kinds.pop()] if len(kinds) == 1 else "moves"
+    kinds = {{"turn": "rotates", "slide": "translates"}[one.kind] for one in joint.motions}
+    word = kinds.pop() if len(kinds) == 1 else "moves"
     return f"{word}, mimics {joint.mimic.leader}" if joint.mimic else word
 
 

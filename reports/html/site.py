@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import quote
@@ -95,17 +96,15 @@ def render_robot(
 
 
 def render_view(record: r.RobotRecord, scene: bytes) -> str:
-    """Return a self-contained page with the 3D view of a robot alone."""
     scripts = (rendering.Script(text=rendering.static_file(_VIEWER)),)
     template = rendering.template_environment().get_template("view.html.j2")
     return template.render(robot=record, view=View.of(scene), scripts=scripts)
 
 
 def _view(path: Path) -> View | None:
-    try:
+    with suppress(SceneError):
         return View.of(path.read_bytes()) if path.is_file() else None
-    except SceneError:
-        return None
+    return None
 
 
 def write_comparison(
@@ -210,11 +209,8 @@ def _numbered(values: Iterable[str]) -> Mapping[str, int]:
     return {value: number for number, value in enumerate(sorted(set(values)))}
 
 
-# Feature suite
-
-# Folder of the URDFs and the expected values.
+# Feature suite: the folder of the URDFs and the expected values.
 CASES = "suite"
-
 # Sign, class in the style sheet, and meaning of each outcome.
 OUTCOMES = {
     r.CaseOutcome.PASS: ("✓", "exact", "the USD has the expected values"),
@@ -236,7 +232,6 @@ class CaseRow(Struct, frozen=True):
 
     @property
     def case(self) -> r.CaseRecord:
-        """The case, with the result of the first converter."""
         return next(iter(self.results.values()))[1]
 
 
@@ -317,8 +312,6 @@ class Run(Struct, frozen=True):
 
 
 class Course(Struct, frozen=True):
-    """One robot and converter over all runs."""
-
     id: str
     candidate: str
     results: tuple[HistoryRobot | None, ...]  # None where it was not in the run

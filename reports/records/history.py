@@ -6,8 +6,10 @@ no date, like all records; a label, such as the commit of the converter, says wh
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
@@ -72,17 +74,13 @@ def append_entry(
     """Write the entry of a run after the last one, and return its file."""
     folder.mkdir(parents=True, exist_ok=True)
     entries = read_history(folder)
-    number = entries[-1].number + 1 if entries else 1
-    while True:
+    for number in itertools.count(entries[-1].number + 1 if entries else 1):
         file = folder / f"{number:06}.json"
-        content = record_json(_entry(summary, number, label, seconds or {}))
-        try:
-            # Fails if another run has written this number meanwhile.
-            write_new(file, content)
-        except FileExistsError:
-            number += 1
-        else:
-            return file
+        # Unless another run has written this number meanwhile.
+        with suppress(FileExistsError):
+            write_new(file, record_json(_entry(summary, number, label, seconds or {})))
+            break
+    return file
 
 
 def read_history(folder: Path) -> tuple[HistoryEntry, ...]:
@@ -93,9 +91,9 @@ def read_history(folder: Path) -> tuple[HistoryEntry, ...]:
             entry = msgspec.json.decode(file.read_bytes(), type=HistoryEntry, strict=False)
         except (msgspec.DecodeError, OSError) as error:
             raise HistoryError(f"{file}: no entry of a history: {error}") from error
-        if entry.schema_version != r.SCHEMA_VERSION:
-            version = f"{entry.schema_version} of the schema, not {r.SCHEMA_VERSION}"
-            raise HistoryError(f"{file}: version {version}; begin a new folder")
+        if (version := entry.schema_version) != r.SCHEMA_VERSION:
+            versions = f"version {version} of the schema, not {r.SCHEMA_VERSION}"
+            raise HistoryError(f"{file}: {versions}; begin a new folder")
         entries.append(entry)
     return tuple(sorted(entries, key=lambda entry: entry.number))
 

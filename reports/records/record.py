@@ -36,7 +36,6 @@ class Grade(StrEnum):
 
     @property
     def severity(self) -> int:
-        """Rank from the least to the most severe grade."""
         return _GRADES_BY_SEVERITY.index(self)
 
 
@@ -64,12 +63,10 @@ class Verdict(StrEnum):
 
     @property
     def severity(self) -> int:
-        """Rank from the least to the most severe verdict."""
         return _VERDICTS_BY_SEVERITY.index(self)
 
     @property
     def conforms(self) -> bool:
-        """Whether the USD equals the URDF."""
         return self in {Verdict.EXACT, Verdict.CLOSE}
 
     @property
@@ -201,18 +198,14 @@ class Difference(_Record, frozen=True, kw_only=True):
 
     @property
     def measured(self) -> float | None:
-        """The amount, if it is finite."""
         return self.amount if math.isfinite(self.amount) else None
 
     @property
     def severity(self) -> float:
-        """Amount relative to the allowed difference, to order values by.
-
-        That is the larger of bound and tolerance: float32 may be coarser than the
-        tolerance, as for an angle of 1e16 rad.
-        """
+        """Amount relative to the allowed difference, to order values by."""
         if math.isnan(self.amount):
             return -1.0
+        # float32 may be coarser than the tolerance, as for an angle of 1e16 rad.
         allowed = max(self.bound, self.tolerance)
         return self.amount / allowed if allowed else self.amount
 
@@ -282,7 +275,6 @@ class CaseOutcome(StrEnum):
 
     @property
     def severity(self) -> int:
-        """How bad the outcome is; 0 if the case passes."""
         if self.passes:
             return 0
         return 2 if self is CaseOutcome.CRASHED else 1
@@ -461,12 +453,10 @@ class RobotRecord(_Record, frozen=True, kw_only=True):
 
     @property
     def compared(self) -> int:
-        """Number of compared values, over all checks."""
         return sum(check.compared for check in self.checks)
 
     @property
     def refused_as_expected(self) -> bool:
-        """Whether it is a case of the feature suite that requires a refusal."""
         return self.case is not None and self.case.outcome is CaseOutcome.REFUSED
 
 
@@ -487,7 +477,6 @@ class RobotSummary(_Record, frozen=True, kw_only=True):
 
     @property
     def refused_as_expected(self) -> bool:
-        """As of :class:`RobotRecord`."""
         return self.case is not None and self.case.outcome is CaseOutcome.REFUSED
 
 
@@ -540,7 +529,6 @@ class FailureRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def place(self) -> tuple[str, str, str]:
-        """Its key in a baseline."""
         return self.robot, self.check, self.converter
 
     def is_worse(self, expected: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -42,8 +43,7 @@ class _Timing(msgspec.Struct, omit_defaults=True):
 def write_seconds(run: Path, place: str, **durations: float) -> None:
     """Write durations [s], in a file of their own as they differ between runs.
 
-    The place is the robot, below its converter if there are several; the durations are those of
-    the conversion (``seconds``) and of all (``examination``), and replace stored ones.
+    They are those of the conversion (``seconds``) and of all (``examination``) of a robot.
     """
     rounded = {name: round(value, 4) for name, value in durations.items()}
     timing = structs.replace(_read_timing(run, place), **rounded)
@@ -56,10 +56,9 @@ def read_seconds(run: Path, place: str) -> float | None:
 
 
 def _read_timing(run: Path, place: str) -> _Timing:
-    try:
+    with suppress(OSError, msgspec.DecodeError):
         return msgspec.json.decode(timing_path(run, place).read_bytes(), type=_Timing)
-    except (OSError, msgspec.DecodeError):
-        return _Timing()
+    return _Timing()
 
 
 def timing_path(run: Path, place: str) -> Path:
@@ -110,8 +109,6 @@ class StoredRunError(Exception):
 
 
 class StoredRun(Struct, frozen=True):
-    """A run as stored in its folder."""
-
     summary: r.RunSummary  # of the whole run
     # by id, in the order of ids; with several converters by ``converter/id``
     records: dict[str, r.RobotRecord]

@@ -1,12 +1,10 @@
-"""The 3D scene of a robot's page: URDF and USD as articulated models.
+"""The 3D scene of a robot's page: URDF and USD as articulated models, in metres and radians.
 
-Plain data, for display only. Lengths are in metres, angles in radians, frames are link
-frames. The page decodes a scene in the browser, so arrays are base64.
+Frames are link frames. The page decodes a scene in the browser, so arrays are base64.
 """
 
 from __future__ import annotations
 
-import base64
 import gzip
 import zlib
 from enum import StrEnum
@@ -32,8 +30,6 @@ class SceneError(ValueError):
 
 
 class MotionKind(StrEnum):
-    """Kind of motion of one coordinate of a joint."""
-
     TURN = "turn"
     SLIDE = "slide"
 
@@ -43,8 +39,6 @@ class _Data(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Motion(_Data, frozen=True, kw_only=True):
-    """One coordinate of a joint."""
-
     kind: MotionKind  # turn about the axis or slide along it
     label: str  # label of the coordinate in the page
     axis: Vec3  # unit vector in the child's frame
@@ -73,8 +67,6 @@ class SceneJoint(_Data, frozen=True, kw_only=True):
 
 
 class SceneShape(_Data, frozen=True, kw_only=True):
-    """One shape of a link."""
-
     role: str  # ``visual`` or ``collision``
     kind: str  # ``mesh`` or the name of a primitive along Z
     matrix: Affine  # from the shape's own frame to the link's
@@ -86,8 +78,6 @@ class SceneShape(_Data, frozen=True, kw_only=True):
 
 
 class SceneLink(_Data, frozen=True, kw_only=True):
-    """One link."""
-
     name: str
     center: Vec3 | None = None  # centre of mass [m]; None if it has no own mass
     # transform of the unit sphere to the solid ellipsoid with the link's mass and inertia; None if
@@ -144,8 +134,6 @@ class Agreement(_Data, frozen=True, kw_only=True):
 
 
 class Scene(_Data, frozen=True, kw_only=True):
-    """Everything that a page draws."""
-
     version: str = SCENE_VERSION
     mark: float  # length of the axes of a frame [m]
     models: tuple[SceneModel, ...]
@@ -174,7 +162,3 @@ def scene_path(run: Path, robot: str) -> Path:
 
 def write_scene(scene: Scene, path: Path) -> None:
     write_atomically(path, pack_scene(scene))
-
-
-def scene_text(packed: bytes) -> str:
-    return base64.b64encode(packed).decode("ascii")

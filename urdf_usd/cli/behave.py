@@ -14,7 +14,7 @@ from rich.text import Text
 from urdf_usd.cli.commands import USD_SUFFIXES, Behave
 from urdf_usd.cli.failures import CommandError, ExitCode
 from urdf_usd.cli.sources import existing_robot, of_robot, parse_robot, with_stated_settings
-from urdf_usd.cli.terminal import mark, print_lines, say, show_diagnostics, shown_status
+from urdf_usd.cli.terminal import counted, mark, print_lines, say, show_diagnostics, shown_status
 from urdf_usd.conformance.behaviour import simulations
 from urdf_usd.conformance.behaviour.simulations import MUJOCO
 from urdf_usd.conformance.engines.protocol import Unavailable, optional_engine
@@ -115,20 +115,15 @@ def _words(row: Mapping[str, Any]) -> Iterator[str]:
         yield f"refuses the asset: {row['error']}"
         return
     worst = f": joint {row['worst']}" if row["worst"] else ""
-    offsets = [
-        f"{row[f'offset_{key}'] * scale:.2g} {unit}"
-        for key, scale, unit in _UNITS
-        if row.get(f"offset_{key}") is not None
-    ]
+    amounts = ((row.get(f"offset_{key}"), scale, unit) for key, scale, unit in _UNITS)
+    offsets = [f"{one * scale:.2g} {unit}" for one, scale, unit in amounts if one is not None]
     away = f", {' and '.join(offsets)} away at most" if offsets else ""
     yield f"{_STATES[row['state']]}{worst}{away}"
     if row["driven"] and not any(row.get(fault) for fault in _FAULTS):
-        plural = "" if row["driven"] == 1 else "s"
-        yield f"{row['driven']} driven joint{plural} reached targets and limits"
+        yield f"{counted(row['driven'], 'driven joint')} reached targets and limits"
     listed = {text: row.get(key, ()) for key, text in {**_FAULTS, **_NOTES}.items()}
-    listed["elsewhere than in MuJoCo"] = sorted(
-        {n for pair in row.get("differing", ()) for n in pair}
-    )
+    differing = {name for pair in row.get("differing", ()) for name in pair}
+    listed["elsewhere than in MuJoCo"] = sorted(differing)
     for text, joints in listed.items():
         if joints:
             more = f" and {len(joints) - _NAMES} more" if len(joints) > _NAMES else ""

@@ -20,7 +20,6 @@ from urdf_usd.cli.sources import existing_robot, of_robot, settings_file, with_s
 from urdf_usd.cli.terminal import mark, print_lines, print_view, say, show_diagnostics, shown_status
 from urdf_usd.conformance import certificate as certificates
 from urdf_usd.conformance.execution.record import summary_of
-from urdf_usd.conformance.execution.run import check as check_usd
 from urdf_usd.conformance.execution.run import compare_descriptions, variant_combinations
 from urdf_usd.conformance.execution.worker import call_on_usd
 from urdf_usd.conformance.gate import FailOn, failures
@@ -37,6 +36,7 @@ from urdf_usd.reports.records.results import record_json
 from urdf_usd.reports.run_report import robot_badge
 from urdf_usd.reports.summary import Figures
 from urdf_usd.reports.terminal import terminal_selections, terminal_summary
+from urdf_usd.robots import check_source
 
 # Functions of workers, by name: what these import, this process does not need.
 _CONVERT = "urdf_usd.converter.conversion:convert"
@@ -67,7 +67,7 @@ def check(options: Check) -> f.ExitCode:
         for selection, own in zip(selections, files, strict=True):
             stated = structs.replace(options.comparison, variants=selection.variants)
             words = ("check", options.urdf, str(usd), *command_words(stated))
-            records.append(_written(partial(_check_usd, source, usd, selection), *own, words))
+            records.append(_written(partial(check_source, source, usd, selection), *own, words))
     found = [one for record in records for one in record.diagnostics if one.rule in _SHOWN]
     show_diagnostics(dict.fromkeys(Diagnostic(one.rule, one.message) for one in found))
     if several:
@@ -111,7 +111,7 @@ def certify(options: Certify) -> f.ExitCode:
     with shown_status("Comparing USD with URDF ..."):
         # Before the comparison: a file that changes meanwhile makes the certificate invalid.
         robot, asset = _hashes(source, usd, comparison)
-        record = _check_usd(source, usd, comparison)
+        record = check_source(source, usd, comparison)
     _print_result(record, source, comparison)
     if code := _exit_code(record, options.fail_on):
         say(f"{usd}: not certified")
@@ -169,7 +169,7 @@ def view(options: View) -> None:
             )
             show_diagnostics(converted.diagnostics)
             usd = converted.root_layer
-        record = _check_usd(source, usd, comparison, scene=scene)
+        record = check_source(source, usd, comparison, scene=scene)
         if not scene.exists():
             raise f.CommandError(f"nothing can be drawn: {record.reason}")
         page = render_view(record, scene.read_bytes())
@@ -184,15 +184,6 @@ def view(options: View) -> None:
     click.echo(file.name)
     if not webbrowser.open(Path(file.name).as_uri()):
         say("no browser was found; open the file, or use --html FILE")
-
-
-def _check_usd(
-    source: RobotSource, usd: Path, options: CheckOptions, *, scene: Path | None = None
-) -> RobotRecord:
-    """Compare, and write the packed 3D scene to a file if there is one."""
-    return check_usd(
-        source.path, usd, options, name=source.id, reference=source.reference, scene=scene
-    )
 
 
 def _written(

@@ -10,8 +10,8 @@ from typing import Annotated, Literal, TypeAlias
 import click
 from msgspec import Meta, Struct
 
-from urdf_usd.cli.failures import CommandError
-from urdf_usd.cli.parameters import Argument, Command, path_type, refuse
+from urdf_usd.cli.failures import EXIT_CODES, CommandError
+from urdf_usd.cli.parameters import Argument, click_command, path_type, refuse
 from urdf_usd.conformance import options as o
 from urdf_usd.conformance.gate import FailOn
 from urdf_usd.converter.diagnostics import Severity
@@ -20,8 +20,10 @@ from urdf_usd.corpus import Selection
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 EXISTING = click.Path(path_type=Path, exists=True)
+_EXISTING_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 USD_SUFFIXES = frozenset({".usd", ".usda", ".usdc", ".usdz"})
 
+_RULES = ", separated by commas; * matches any text. Repeatable."
 _Texts: TypeAlias = tuple[str, ...]
 _Pairs: TypeAlias = tuple[tuple[str, str], ...]
 # Arguments and options of several commands.
@@ -41,6 +43,11 @@ Mirror: TypeAlias = Annotated[
     "--mirror FOLDER: Folder with clones of the repositories of robot_descriptions; nothing is "
     "downloaded then.  [default: environment variable URDF_USD_MIRROR]",
 ]
+
+
+def _pair_option(flag: str, value: str, text: str) -> Option:
+    form = f"NAME={value}"
+    return Option(text, flag, form, partial(parse_pair, form=form))
 
 
 class UsdOptions(Struct, frozen=True, kw_only=True):
@@ -152,11 +159,8 @@ class Compare(Struct, frozen=True, kw_only=True):
     second: Annotated[str, Argument("SECOND")]
     mapped: Annotated[
         _Pairs,
-        Option(
-            "A link or joint of FIRST, and its name in SECOND. Repeatable.",
-            "--map",
-            "NAME=NAME",
-            partial(parse_pair, form="NAME=NAME"),
+        _pair_option(
+            "--map", "NAME", "A link or joint of FIRST, and its name in SECOND. Repeatable."
         ),
     ] = ()
     sources: Sources = Sources()
@@ -397,9 +401,7 @@ class Inspect(Struct, frozen=True, kw_only=True):
     """
 
     source: Robot
-    usd: Annotated[
-        Path | None, Argument(kind=click.Path(path_type=Path, exists=True, dir_okay=False))
-    ] = None
+    usd: Annotated[Path | None, Argument(kind=_EXISTING_FILE)] = None
     output_format: Annotated[
         Literal["text", "json", "dot", "mermaid"],
         "--format: A tree with totals, all values, or a graph for Graphviz or Mermaid.",
@@ -443,16 +445,8 @@ class Lint(Struct, frozen=True, kw_only=True):
 
     named: Annotated[_Texts, Argument("SOURCE...")] = ()
     output_format: Annotated[Literal["text", "json", "sarif"], "--format: Output format."] = "text"
-    select: Annotated[
-        _Texts,
-        "--select RULE: Report only these rules, separated by commas; * matches any text. "
-        "Repeatable.",
-    ] = ()
-    ignore: Annotated[
-        _Texts,
-        "--ignore RULE: Do not report these rules, separated by commas; * matches any text. "
-        "Repeatable.",
-    ] = ()
+    select: Annotated[_Texts, f"--select RULE: Report only these rules{_RULES}"] = ()
+    ignore: Annotated[_Texts, f"--ignore RULE: Do not report these rules{_RULES}"] = ()
     fail_on: Annotated[Severity, "Lowest severity that gives exit status 1."] = Severity.ERROR
     list_rules: Annotated[bool, "List the rules and exit."] = False
     fix: Annotated[bool, "Repair mistakes that have one possible correction."] = False
@@ -519,11 +513,9 @@ class Converters(Struct, frozen=True, kw_only=True):
     ] = ()
     versions: Annotated[
         _Pairs,
-        Option(
+        _pair_option(
+            *("--converter-version", "VERSION"),
             "Version of a converter for the report, where it cannot be detected.",
-            "--converter-version",
-            metavar="NAME=VERSION",
-            parse=partial(parse_pair, form="NAME=VERSION"),
         ),
     ] = ()
     gated: Annotated[
@@ -541,10 +533,9 @@ class Gate(Struct, frozen=True, kw_only=True):
     update_baseline: Annotated[bool, "Rewrite the baseline so that this run passes."] = False
 
     def __post_init__(self) -> None:
-        if self.baseline is None:
-            if self.update_baseline:
-                raise click.UsageError("--update-baseline needs --baseline FILE")
-        elif not self.update_baseline and not self.baseline.exists():
+        rewritten = self.update_baseline
+        refuse((rewritten and not self.baseline, "--update-baseline needs --baseline FILE"))
+        if self.baseline and not (rewritten or self.baseline.exists()):
             raise CommandError(f"{self.baseline}: No such file or directory")
 
 
@@ -635,39 +626,34 @@ class View(Struct, frozen=True, kw_only=True):
         o.require_distinct(self.variants)
 
 
-CORPUS_HELP = "List robots, and show where they come from."
-COMMANDS: dict[str, Command | dict[str, Command]] = {
-    "behave": Command(
-        Behave,
-        "behave:behave",
-        "Exit status: 0 it holds its pose and reaches targets in every simulator; 1 it does not; "
-        "2 it cannot be read or simulated.",
-    ),
-    "certify": Command(Certify, "check:certify"),
-    "check": Command(Check, "check:check"),
-    "compare": Command(Compare, "check:compare"),
-    "convert": Command(Convert, "convert:convert"),
-    "corpus": {
-        "list": Command(CorpusList, "corpus:list_robots"),
-        "show": Command(CorpusShow, "corpus:show_robot"),
-    },
-    "diff": Command(
-        Diff,
-        "run:diff",
-        "Exit status: 0 nothing is worse; 1 something is worse; 2 a run cannot be read.",
-    ),
-    "doctor": Command(Doctor, "corpus:doctor"),
-    "expand": Command(Expand, "convert:expand"),
-    "export": Command(Export, "convert:export"),
-    "init": Command(Init, "convert:init"),
-    "inspect": Command(Inspect, "inspect:inspect"),
-    "lint": Command(
-        Lint,
-        "lint:lint",
-        "Exit status: 0 no findings at or above --fail-on; 1 findings; "
-        "2 a file cannot be read as a robot, or the command failed.",
-    ),
-    "reduce": Command(Reduce, "run:reduce"),
-    "run": Command(Run, "run:run"),
-    "view": Command(View, "check:view"),
+# By the module that implements them, in a function of their name.
+_COMMANDS: dict[str, tuple[type[Struct], ...]] = {
+    "behave": (Behave,),
+    "check": (Certify, Check, Compare, View),
+    "convert": (Convert, Expand, Export, Init),
+    "corpus": (Doctor,),
+    "inspect": (Inspect,),
+    "lint": (Lint,),
+    "run": (Diff, Reduce, Run),
 }
+_EXIT_CODES: dict[type[Struct], str] = {
+    Behave: "Exit status: 0 it holds its pose and reaches targets in every simulator; 1 it does "
+    "not; 2 it cannot be read or simulated.",
+    Diff: "Exit status: 0 nothing is worse; 1 something is worse; 2 a run cannot be read.",
+    Lint: "Exit status: 0 no findings at or above --fail-on; 1 findings; 2 a file cannot be read "
+    "as a robot, or the command failed.",
+}
+COMMANDS = {
+    name: click_command(name, kind, f"{module}:{name}", _EXIT_CODES.get(kind, EXIT_CODES))
+    for module, kinds in _COMMANDS.items()
+    for kind in kinds
+    for name in [kind.__name__.lower()]
+}
+COMMANDS["corpus"] = click.Group(
+    "corpus",
+    {
+        "list": click_command("list", CorpusList, "corpus:list_robots"),
+        "show": click_command("show", CorpusShow, "corpus:show_robot"),
+    },
+    help="List robots, and show where they come from.",
+)

@@ -36,7 +36,7 @@ from urdf_usd.converter.urdf.uris import FileResolver
 from urdf_usd.converter.urdf.xacro import SUFFIX, is_xacro
 from urdf_usd.converter.urdf.xacro import expand as expand_xacro
 from urdf_usd.corpus import RobotSource, parse_reference, resolve_corpora
-from urdf_usd.reports.records.environment import DISTRIBUTION
+from urdf_usd.installation import DISTRIBUTION
 from urdf_usd.reports.records.results import write_new
 from urdf_usd.robots import with_reference
 
@@ -51,9 +51,8 @@ def convert(options: Convert) -> ExitCode:
     if len(options.sources) > 1 or parse_reference(options.sources[0]).whole:
         return _convert_several(options)
     robot = s.existing_robot(options.sources[0])
-    chosen = _completed(
-        s.with_stated_settings(s.of_robot(options.conversion, robot)), robot, options
-    )
+    settings = s.with_stated_settings(s.of_robot(options.conversion, robot))
+    chosen = _completed(settings, robot, options)
     if is_given("--timeout") or is_given("--memory"):
         (outcome,) = _in_workers([(robot, options.directory, chosen)], options, 1)
         if isinstance(outcome, ConversionError):
@@ -79,18 +78,12 @@ def _completed(chosen: ConvertOptions, robot: RobotSource, options: Convert) -> 
         ("author", origin.maker, {"simready"}),
     )
     stated = ((name, text) for name, text, having in known if text and profile in having)
-    return structs.replace(
-        chosen,
-        # The last entry of a name counts: the user's.
-        metadata=(*stated, *chosen.metadata),
-        strict=options.strict,
-        root=options.root,
-        scene=options.scene,
-    )
+    own = {name: getattr(options, name) for name in ("strict", "root", "scene")}
+    # The last entry of a name counts: the user's.
+    return structs.replace(chosen, metadata=(*stated, *chosen.metadata), **own)
 
 
 def _show_conversion(conversion: Conversion, requested: BaseOption, prefix: str = "") -> None:
-    """Print diagnostics, one line on the robot and its base, and the path of the asset."""
     show_diagnostics(conversion.diagnostics)
     line = robot_line(conversion.robot, conversion.diagnostics)
     summary = f"{prefix}converted {line}; {conversion.base} base"

@@ -31,7 +31,7 @@ from urdf_usd.converter.inspection import freedom
 from urdf_usd.converter.options import Sources
 from urdf_usd.converter.simulation.settings import schema as description_schema
 from urdf_usd.corpus.files import Format, robot_format
-from urdf_usd.reports.records.environment import environment
+from urdf_usd.installation import environment
 from urdf_usd.reports.records.schema import schema_text
 from urdf_usd.reports.text import plain
 from urdf_usd.robots import with_reference
@@ -97,8 +97,9 @@ def _row(robot: c.Candidate) -> dict[str, object]:
         except UnsupportedError as error:
             note = str(error)
         except ConversionError as error:
-            errors = [one for one in error.diagnostics if one.severity is Severity.ERROR]
-            note = (errors or list(error.diagnostics))[0].message
+            note = min(
+                error.diagnostics, key=lambda one: one.severity is not Severity.ERROR
+            ).message
     elif not isinstance(robot, c.Download):
         note = robot.reason
     origin = robot.origin

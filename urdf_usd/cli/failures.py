@@ -1,8 +1,4 @@
-"""Exit codes, messages for failures, and files that a command writes where the user says.
-
-Messages of exceptions that this package defines state a cause and a remedy, and are printed. Any
-other exception is reported as a bug of urdf-usd.
-"""
+"""Exit codes, messages for failures, and files that a command writes where the user says."""
 
 from __future__ import annotations
 
@@ -26,7 +22,7 @@ import click
 from urdf_usd.cli.terminal import say, say_error, show_diagnostics
 from urdf_usd.converter.diagnostics import ConversionError, truncate
 from urdf_usd.converter.file_content import has_mark, is_same_file
-from urdf_usd.reports.records.environment import DISTRIBUTION
+from urdf_usd.installation import DISTRIBUTION
 from urdf_usd.reports.records.results import write_atomically
 
 
@@ -63,15 +59,11 @@ _LONGEST = 1000
 def explained_failures(*, debug: bool) -> Iterator[None]:
     """Turn exceptions into messages on stderr and exit codes.
 
-    SIGTERM and SIGHUP, of batch systems and closed terminals, end a command as Ctrl-C
-    does: it removes its temporary files.
+    SIGTERM and SIGHUP end a command as Ctrl-C does: it removes its temporary files.
     """
-    code = ExitCode.NOT_DONE
-    cause: BaseException
     try:
         with _stop_signals_as_interrupt():
             yield
-        return
     except (click.ClickException, click.exceptions.Exit, click.Abort):
         raise
     except BrokenPipeError as error:
@@ -79,15 +71,16 @@ def explained_failures(*, debug: bool) -> Iterator[None]:
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise click.exceptions.Exit(ExitCode.PIPE_CLOSED) from error
-    except KeyboardInterrupt as error:
-        say("interrupted")
-        cause, code = error, ExitCode.INTERRUPTED
-    except Exception as error:  # noqa: BLE001  # reported as a bug
-        _explain(error, debug=debug)
-        cause = error
-    if debug:
-        click.echo("".join(traceback.format_exception(cause)), err=True, nl=False)
-    raise click.exceptions.Exit(code) from cause
+    except (KeyboardInterrupt, Exception) as error:
+        code = ExitCode.NOT_DONE
+        if isinstance(error, KeyboardInterrupt):
+            say("interrupted")
+            code = ExitCode.INTERRUPTED
+        else:
+            _explain(error, debug=debug)
+        if debug:
+            click.echo(traceback.format_exc(), err=True, nl=False)
+        raise click.exceptions.Exit(code) from error
 
 
 def _explain(error: Exception, *, debug: bool) -> None:
@@ -151,11 +144,10 @@ def require_outputs(
 ) -> None:
     """Refuse outputs that would replace an input, each other, or another kind of file.
 
-    The latter is most likely an input too, such as a mesh or a layer. The kind of an output is
-    None if other code examines it; a path that is None is not written.
+    The kind of an output is None if other code examines it; a path that is None is not written.
     """
     named = [(path, kind) for path, kind in outputs if path is not None]
-    read = [path for path in inputs if path is not None]
+    read = [*filter(None, inputs)]
     for path, kind in named:
         if any(is_same_file(path, one) for one in read):
             raise CommandError(f"{path} is an input, and is not overwritten")

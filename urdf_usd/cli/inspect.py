@@ -228,15 +228,13 @@ def _size(geometry: m.Geometry, meshes: Mapping[str, MeshExtent]) -> str:
 def _material(material: m.Material) -> Text:
     text = Text(", ")
     if material.rgba:
-        red, green, blue = (round(255 * part) for part in material.rgba[:3])
-        hexadecimal = f"#{red:02x}{green:02x}{blue:02x}"
+        hexadecimal = "#" + "".join(f"{round(255 * part):02x}" for part in material.rgba[:3])
         text.append("■", hexadecimal).append(f" {hexadecimal}")
-        if material.rgba[3] < 1.0:
-            text.append(f" opacity {_number(material.rgba[3])}")
-        text.append(" ")
+        opacity = material.rgba[3]
+        text.append(f" opacity {_number(opacity)} " if opacity < 1.0 else " ")
     if material.texture_uri:
         text.append(f"texture {_shown(material.texture_uri)} ")
-    return text.append(_shown(material.name or "")) if material.name else text
+    return text.append(_shown(material.name or ""))
 
 
 def _total_lines(totals: Totals) -> Iterator[Text]:
@@ -267,7 +265,6 @@ def _shown(text: str) -> str:
 
 
 def _direction(axis: tuple[float, ...]) -> str:
-    """Name an axis: a letter with a sign, or its components."""
     units = zip(axis, "XYZ", strict=True)
     named = (f"{'-' if part < 0 else ''}{name}" for part, name in units if abs(part) == 1.0)
     return next(named, _vector(axis))

@@ -27,8 +27,8 @@ from urdf_usd.converter.ros import RosReading
 from urdf_usd.converter.urdf.xacro import is_xacro
 from urdf_usd.corpus import RobotSource, resolve_corpora
 from urdf_usd.corpus.robots import close_names
+from urdf_usd.installation import DISTRIBUTION
 from urdf_usd.reports.ci import sarif_document, sarif_result
-from urdf_usd.reports.records.environment import DISTRIBUTION
 from urdf_usd.reports.records.record import DiagnosticRecord
 from urdf_usd.reports.text import one_line
 
@@ -39,7 +39,6 @@ class LintedFile(Struct, frozen=True):
     reference: str  # by which a user gets the file
     path: str  # as it is shown
     is_urdf: bool  # whether it could be read as a robot at all
-    counts: Counter[str]  # of all findings, by severity
     findings: tuple[DiagnosticRecord, ...]  # with paths as they are shown; alike ones are counted
     ros: RosReading | None = None  # what the parser of ROS says
 
@@ -76,8 +75,8 @@ def lint(options: Lint) -> ExitCode:
     if len(robots) < len(resolved) or not all(file.is_urdf for file in files):
         return ExitCode.NOT_DONE
     failing = [*Severity][: [*Severity].index(options.fail_on) + 1]
-    found = any(file.counts[one] for file in files for one in failing)
-    return ExitCode.DOES_NOT_CONFORM if found else ExitCode.DONE
+    counts = _counts(files)
+    return ExitCode.DOES_NOT_CONFORM if any(map(counts.get, failing)) else ExitCode.DONE
 
 
 def _matching(values: tuple[str, ...], flag: str) -> frozenset[str]:
@@ -94,16 +93,13 @@ def _matching(values: tuple[str, ...], flag: str) -> frozenset[str]:
 
 def _lint_robot(robot: RobotSource, sources: Sources, rules: Collection[str]) -> LintedFile | None:
     """Lint a file; None for a xacro file in a folder that is only part of a robot."""
-    sources = of_robot(sources, robot)
+    own = of_robot(sources, robot)
+    packages, arguments = dict(own.packages), dict(own.arguments)
     report = lint_file(
-        robot.path,
-        packages=dict(sources.packages),
-        arguments=dict(sources.arguments),
-        environment=sources.environment,
+        robot.path, packages=packages, arguments=arguments, environment=own.environment
     )
     if is_only_part(robot, [one.rule for one in report.findings]):
         return None
-    kept = tuple(one for one in report.findings if one.rule in rules)
     path = _shown_path(robot.path)
     records = tuple(
         DiagnosticRecord(
@@ -116,11 +112,10 @@ def _lint_robot(robot: RobotSource, sources: Sources, rules: Collection[str]) ->
             remedy=alike.one.remedy,
             count=alike.count,
         )
-        for alike in group_alike(kept)
+        for alike in group_alike(tuple(one for one in report.findings if one.rule in rules))
         for location in [alike.one.location]
     )
-    counts = Counter(one.severity.value for one in kept)
-    return LintedFile(robot.reference, path, report.is_urdf, counts, records, report.ros)
+    return LintedFile(robot.reference, path, report.is_urdf, records, report.ros)
 
 
 def _write_repaired(
@@ -142,7 +137,10 @@ def _write_repaired(
 
 
 def _counts(files: Sequence[LintedFile]) -> dict[str, int]:
-    return {one.value: sum(file.counts[one] for file in files) for one in Severity}
+    found = Counter[str]()
+    for one in (finding for file in files for finding in file.findings):
+        found[one.severity] += one.count
+    return {severity.value: found[severity] for severity in Severity}
 
 
 def _shown_path(file: str | Path) -> str:
@@ -163,10 +161,9 @@ def _finding_lines(files: Sequence[LintedFile]) -> Iterator[Text]:
             yield Text(f"    {one.remedy}", style="dim")
         explained.add(one.rule)
     if readings := [file.ros for file in files if file.ros]:
-        loaded = sum(reading.loads for reading in readings)
-        answer = f"loads {loaded} of {len(readings)} files"
-        if len(readings) == 1:
-            answer = "loads the file" if loaded else "refuses the file"
+        loaded, count = sum(reading.loads for reading in readings), len(readings)
+        answer = "loads the file" if loaded else "refuses the file"
+        answer = answer if count == 1 else f"loads {loaded} of {count} files"
         yield Text(f"urdfdom {readings[0].version}, the parser of ROS, {answer}")
     counts = [counted(count, severity) for severity, count in _counts(files).items() if count]
     yield Text(f"{', '.join(counts) or 'no findings'} in {counted(len(files), 'file')}")

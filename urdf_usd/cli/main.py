@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from urdf_usd.cli.commands import COMMANDS, CORPUS_HELP
+from urdf_usd.cli.commands import COMMANDS
 from urdf_usd.cli.failures import EXIT_CODES, explained_failures
-from urdf_usd.cli.parameters import Command, click_command, read_defaults
-from urdf_usd.reports.records.environment import DISTRIBUTION
+from urdf_usd.cli.parameters import read_defaults
+from urdf_usd.installation import DISTRIBUTION
 
 
 class _Program(click.Group):
@@ -25,16 +25,9 @@ class _Program(click.Group):
             return super().invoke(ctx)
 
 
-def _click_command(name: str, definition: Command | dict[str, Command]) -> click.Command:
-    if isinstance(definition, Command):
-        return click_command(name, definition)
-    inner = {own: click_command(own, command) for own, command in definition.items()}
-    return click.Group(name, inner, help=CORPUS_HELP)
-
-
 @click.group(
     cls=_Program,
-    commands={name: _click_command(name, definition) for name, definition in COMMANDS.items()},
+    commands=dict(sorted(COMMANDS.items())),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 88},
     epilog=f"The --help of each command shows examples. {EXIT_CODES}",
 )

@@ -1,11 +1,7 @@
 """Commands from structs: click's options, defaults in files, their schema.
 
-A command is a frozen struct. Its docstring is the help; what follows ``Examples:`` is shown
-below the options. Fields are annotated with an ``Option`` or an :class:`Argument`, or are structs
-with further ones::
-
-    class Lint(Struct, frozen=True, kw_only=True):
-        fix: Annotated[bool, Option("Repair mistakes.")] = False
+A command is a frozen struct. Its docstring is the help; what follows ``Examples:`` is shown below
+the options. Fields are annotated with an ``Option`` or :class:`Argument`, or are structs of such.
 """
 
 from __future__ import annotations
@@ -38,14 +34,7 @@ class Argument(Struct, frozen=True):
     kind: Any = None  # click's type
 
 
-class Command(Struct, frozen=True):
-    options: type[Struct]
-    runs: str  # module of this package and function, imported when the options are valid
-    exit_codes: str = EXIT_CODES
-
-
 def refuse(*contradictions: tuple[object, str]) -> None:
-    """Refuse a command line for the first message whose condition holds."""
     for contradicts, message in contradictions:
         if contradicts:
             raise click.UsageError(message)
@@ -57,22 +46,26 @@ def is_given(flag: str) -> bool:
     return source is not ParameterSource.DEFAULT
 
 
-def click_command(name: str, command: Command) -> click.Command:
+def click_command(
+    name: str, kind: type[Struct], runs: str, exit_codes: str = EXIT_CODES
+) -> click.Command:
+    """Return the command of a struct; ``module:function`` is imported when options are valid."""
+
     def call(**values: object) -> None:
-        options = _gather(command.options, values)
-        module, _, function = command.runs.partition(":")
+        options = _gather(kind, values)
+        module, _, function = runs.partition(":")
         with shown_status("Loading ..."):
             run = getattr(import_module(f"urdf_usd.cli.{module}"), function)
         click.get_current_context().exit(run(options) or 0)
 
-    text, _, examples = inspect.cleandoc(command.options.__doc__ or "").partition("\n\nExamples:\n")
+    text, _, examples = inspect.cleandoc(kind.__doc__ or "").partition("\n\nExamples:\n")
     lines = "\n".join(f"  {example.strip()}" for example in examples.splitlines())
     return click.Command(
         name,
-        params=list(_parameters(command.options)),
+        params=list(_parameters(kind)),
         callback=call,
         help=text,
-        epilog=f"\b\nExamples:\n{lines}\n\n{command.exit_codes}",
+        epilog=f"\b\nExamples:\n{lines}\n\n{exit_codes}",
     )
 
 
@@ -167,10 +160,9 @@ def _click_option(field: OptionField, option: Option) -> click.Option:
 def read_defaults(file: Path | None, commands: Mapping[str, click.Command]) -> dict[str, Any]:
     """Return default values of options from a file, by command and parameter, for click.
 
-    Tables are named after commands, keys after their long options; in ``pyproject.toml``
-    they are below ``tool.urdf-usd``. Relative paths are relative to the folder of the file. By
-    default, it is that in the working folder or the nearest of its parents that has one, up to
-    the root of a repository.
+    Tables are named after commands, keys after their long options; in ``pyproject.toml`` they are
+    below ``tool.urdf-usd``. Paths are relative to the file: by default that in the working folder
+    or the nearest of its parents that has one, up to the root of a repository.
     """
     file, tables = (file, _read_tables(file)) if file else _find_tables()
     defaults: dict[str, dict[str, Any]] = {}
@@ -230,15 +222,16 @@ def defaults_schema(commands: Mapping[str, click.Command]) -> dict[str, Any]:
 
     def table(properties: Mapping[str, object], **described: str) -> dict[str, Any]:
         closed = {"properties": properties, "additionalProperties": False}
-        return {**described, "type": "object", **closed}
+        return {"type": "object", **described, **closed}
 
     tables = {}
     for name, command in commands.items():
         if not isinstance(command, click.Group):
             flags = {flag: _option_schema(one) for flag, one in _long_options(command).items()}
             tables[name] = table(flags, description=command.get_short_help_str(200))
-    dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    return dialect | table(tables, title="Default values of options of urdf-usd")
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    title = "Default values of options of urdf-usd"
+    return {"$schema": dialect, "title": title, **table(tables)}
 
 
 _TYPES = {"integer": "integer", "float": "number", "boolean": "boolean"}

@@ -58,11 +58,9 @@ def run(options: Run) -> ExitCode:
     require_outputs([(options.out, None), (options.history, None)])
     if options.history and options.history.exists():
         read_history(options.history)
+    convert = with_stated_settings(options.settings.convert)
     settings = structs.replace(
-        options.settings,
-        convert=with_stated_settings(options.settings.convert),
-        converters=candidates,
-        gated=gated,
+        options.settings, convert=convert, converters=candidates, gated=gated
     )
     texts = options.corpus or (DEFAULT_CORPUS,)
     corpus = (*(parse_reference(text).portable for text in texts), *options.selection.words)
@@ -76,12 +74,11 @@ def run(options: Run) -> ExitCode:
         )
         if options.changed_since is not None:
             status.show("Looking for changed robots ...")
-            jobs = settings.jobs or processors()
-            sources = execution.changed_robots(
-                sources, options.changed_since, settings.convert, settings.limits, jobs
-            )
+            limits, jobs = settings.limits, settings.jobs or processors()
+            revision = options.changed_since
+            sources = execution.changed_robots(sources, revision, convert, limits, jobs)
             if not sources:
-                t.say(f"no robot changed since {options.changed_since}")
+                t.say(f"no robot changed since {revision}")
                 return ExitCode.DONE
         execution.require_scheduler(settings)
     expected = len(sources) * len(candidates)
@@ -131,7 +128,6 @@ def _report(
     previous: StoredRun | None,
     out: Path,
 ) -> tuple[Figures | Comparison, Path]:
-    """Write all files; return what they show, and the first page."""
 
     def compared(converter: str) -> r.BaselineRecord | None:
         own = records_of(converter, records)
@@ -226,7 +222,6 @@ def parse_converters(choices: Converters) -> tuple[tuple[c.Candidate, ...], str]
 
 
 def _load_baseline(gate: Gate) -> Baseline | None:
-    """Read the baseline if there is one, and print warnings about its entries."""
     if gate.baseline is None or (gate.update_baseline and not gate.baseline.exists()):
         return Baseline() if gate.baseline else None
     baseline = read_baseline(gate.baseline)

@@ -24,12 +24,11 @@ _Reading = TypeVar("_Reading", Sources, ConvertOptions, CheckOptions)
 
 
 def existing_robot(text: str, *, mirror: Path | None = None) -> RobotSource:
-    """Resolve a reference to one robot, whose file exists."""
     robot = resolve_robot(text, say, mirror=mirror)
     if not robot.path.exists():
         file = str(robot.path)
-        missing = Diagnostic("file-missing", f"{file} does not exist", Location(file, 1, 1))
-        raise SourceError((missing,))
+        place = Location(file, 1, 1)
+        raise SourceError((Diagnostic("file-missing", f"{file} does not exist", place),))
     return robot
 
 
@@ -50,12 +49,9 @@ def of_robot(options: _Reading, robot: RobotSource) -> _Reading:
 
 def parse_robot(robot: RobotSource, options: Sources | ConvertOptions) -> Parsed:
     """Read a URDF or xacro file, as options with the packages of its reference say."""
-    return parse(
-        robot.path,
-        packages=dict(options.packages),
-        arguments=dict(options.arguments),
-        environment=options.environment,
-    )
+    packages, arguments = dict(options.packages), dict(options.arguments)
+    environment = options.environment
+    return parse(robot.path, packages=packages, arguments=arguments, environment=environment)
 
 
 def settings_file(options: ConvertOptions | CheckOptions) -> Path | None:

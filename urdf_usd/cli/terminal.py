@@ -22,7 +22,7 @@ from urdf_usd.converter.diagnostics import Diagnostic, group_alike
 from urdf_usd.reports.records.record import RobotRecord
 from urdf_usd.reports.text import VERDICTS, plain
 
-# Keyed by the value of a severity.
+# By the value of a severity.
 SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 _PIPE_WIDTH = 120
 # Seconds between lines of progress without a terminal.
@@ -68,7 +68,6 @@ def print_view(content: RenderableType) -> None:
 
 
 def print_lines(lines: Iterable[Text | str]) -> None:
-    """Write lines to stdout, whatever their length."""
     console = long_stdout()
     for line in lines:
         console.print(line, markup=False)
@@ -102,7 +101,6 @@ def issue_line(location: str, severity: str, message: str, rule: str) -> Text:
 
 
 def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
-    """Write diagnostics to stderr, errors with their remedy."""
     console = stderr()
     for alike in group_alike(tuple(diagnostics)):
         one, message = alike.one, alike.described(alike.one.advice)

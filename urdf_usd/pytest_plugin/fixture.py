@@ -7,16 +7,15 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from functools import cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from msgspec import Struct
 
 from urdf_usd.conformance.converters.candidates import OWN
-from urdf_usd.conformance.execution.job import InstalledEngine, Job, select_engines
+from urdf_usd.conformance.execution.job import Job, select_engines
 from urdf_usd.conformance.execution.record import unavailable_record
-from urdf_usd.conformance.execution.run import check as check_usd
 from urdf_usd.conformance.execution.run import examine_in_worker
 from urdf_usd.conformance.gate import FailOn, failures
 from urdf_usd.conformance.options import CheckOptions
@@ -26,7 +25,7 @@ from urdf_usd.corpus import Resolved, UnavailableSource, resolve_robot
 from urdf_usd.reports.diagnosis import explanation
 from urdf_usd.reports.records.record import FailureRecord, RobotRecord, Verdict
 from urdf_usd.reports.text import one_line
-from urdf_usd.robots import with_reference
+from urdf_usd.robots import check_source, with_reference
 
 # Length of the failure message; the record has everything.
 _CHECKS = 6
@@ -37,23 +36,19 @@ _Options = TypeVar("_Options", bound=Struct)
 
 
 class Examiner:
-    """Converts and checks robots, which share processes and engines."""
-
     def __init__(self, out: Path, engines: Sequence[str] = ()) -> None:
-        self._out, self._requested = out, tuple(engines)
+        self._out = out
+        # Engines are imported with the first robot.
+        self._engines = cache(lambda: select_engines(tuple(engines)))
         self._numbers = itertools.count()
         self._known: dict[str, RobotRecord] = {}
-
-    @cached_property
-    def _engines(self) -> tuple[InstalledEngine, ...]:
-        return select_engines(self._requested)
 
     def examine(self, source: Resolved, options: ConvertOptions = _DEFAULTS) -> RobotRecord:
         if isinstance(source, UnavailableSource):
             return unavailable_record(source, OWN)
         job = Job(
             source=source,
-            engines=self._engines,
+            engines=self._engines(),
             folder=self._out / str(next(self._numbers)),
             options=options,
         )
@@ -115,8 +110,6 @@ def failure_message(record: RobotRecord, found: Sequence[FailureRecord]) -> str:
 
 
 class Conformance(Struct, frozen=True):
-    """Converts and checks robots; the fixture ``conformance``."""
-
     examiner: Examiner
     folder: Path  # base of relative paths
 
@@ -150,10 +143,7 @@ class Conformance(Struct, frozen=True):
         if usd is None:
             return Examined(self.examiner.examine(source, _options(ConvertOptions, choices)))
         options = with_reference(_options(CheckOptions, choices), source)
-        record = check_usd(
-            source.path, self._place(usd), options, name=source.id, reference=source.reference
-        )
-        return Examined(record)
+        return Examined(check_source(source, self._place(usd), options))
 
     def _place(self, path: str | os.PathLike[str]) -> str | os.PathLike[str]:
         place = self.folder / path

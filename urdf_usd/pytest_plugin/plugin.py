@@ -27,8 +27,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         dest=_DEST,
         metavar="CORPUS",
-        help=f"robots for --pyargs {SUITE}, as for urdf-usd run; repeatable; in that "
-        "suite also --robots",
+        help=f"robots for --pyargs {SUITE}, as for urdf-usd run; repeatable; in that suite also "
+        "--robots",
     )
     group.addoption(
         "--conformance-baseline",

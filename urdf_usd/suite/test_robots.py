@@ -13,7 +13,7 @@ from urdf_usd.conformance.converters.candidates import OURS
 from urdf_usd.conformance.gate import VERDICT, Baseline, FailOn, apply_gate, read_baseline
 from urdf_usd.corpus import Resolved, resolve_corpora
 from urdf_usd.pytest_plugin.fixture import Examiner, failure_message
-from urdf_usd.reports.records.record import Grade, RobotRecord, Verdict
+from urdf_usd.reports.records.record import Grade, Verdict
 
 DEFAULT_CORPUS = "pybullet"
 # Group of the test that the robot is converted at all.
@@ -32,31 +32,6 @@ class Case(Struct, frozen=True):
     group: str  # heading of the checks, or ``conversion``
     fail_on: FailOn  # the mildest result that fails
     baseline: Baseline | None  # known failures; with one, unreadable robots fail
-
-    def hold(self, record: RobotRecord) -> None:
-        __tracebackhide__ = True
-        if record.verdict is Verdict.NOT_AVAILABLE:
-            pytest.skip(f"not available: {record.reason}")
-        found = apply_gate((record,), fail_on=self.fail_on, baseline=self.baseline).failures
-        wrong, fixed, expected = (
-            [one for one in rows if _GROUP_OF[one.check] == self.group]
-            for rows in ((*found.new, *found.worse, *found.expired), found.fixed, found.expected)
-        )
-        checks = [check for check in record.checks if check.group == self.group]
-        text = failure_message(record, [*wrong, *expected])
-        if wrong:
-            pytest.fail(text, pytrace=False)
-        if expected and fixed:
-            names = ", ".join(sorted(one.check for one in fixed))
-            pytest.fail(f"{names}: passes now; remove it from the baseline", pytrace=False)
-        if expected:
-            raise KnownFailure(text)
-        if self.group == CONVERSION:
-            if record.verdict is Verdict.UNREADABLE:
-                pytest.skip(f"unreadable: {record.reason}")
-        elif all(check.grade in _NOTHING_COMPARED for check in checks):
-            reasons = dict.fromkeys(check.reason or check.title for check in checks)
-            pytest.skip(f"nothing to compare: {'; '.join(reasons) or record.reason}")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -101,4 +76,26 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def test_conforms(conformance_case: Case, conformance_examiner: Examiner) -> None:
     __tracebackhide__ = True
-    conformance_case.hold(conformance_examiner.remembered(conformance_case.source))
+    case, record = conformance_case, conformance_examiner.remembered(conformance_case.source)
+    if record.verdict is Verdict.NOT_AVAILABLE:
+        pytest.skip(f"not available: {record.reason}")
+    found = apply_gate((record,), fail_on=case.fail_on, baseline=case.baseline).failures
+    wrong, fixed, expected = (
+        [one for one in rows if _GROUP_OF[one.check] == case.group]
+        for rows in ((*found.new, *found.worse, *found.expired), found.fixed, found.expected)
+    )
+    checks = [check for check in record.checks if check.group == case.group]
+    text = failure_message(record, [*wrong, *expected])
+    if wrong:
+        pytest.fail(text, pytrace=False)
+    if expected and fixed:
+        names = ", ".join(sorted(one.check for one in fixed))
+        pytest.fail(f"{names}: passes now; remove it from the baseline", pytrace=False)
+    if expected:
+        raise KnownFailure(text)
+    if case.group == CONVERSION:
+        if record.verdict is Verdict.UNREADABLE:
+            pytest.skip(f"unreadable: {record.reason}")
+    elif all(check.grade in _NOTHING_COMPARED for check in checks):
+        reasons = dict.fromkeys(check.reason or check.title for check in checks)
+        pytest.skip(f"nothing to compare: {'; '.join(reasons) or record.reason}")

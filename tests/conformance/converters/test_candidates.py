@@ -21,7 +21,7 @@ from urdf_usd.conformance.converters.candidates import (
     portable_text,
 )
 from urdf_usd.corpus.files import Format
-from urdf_usd.reports.records.environment import DISTRIBUTION
+from urdf_usd.installation import DISTRIBUTION
 
 TEMPLATE = f"{sys.executable} tool.py {{urdf}} {{out}}"
 

@@ -15,7 +15,7 @@ from tests.urdf_usd.cli.command import urdf_usd
 from urdf_usd.cli import parameters
 from urdf_usd.cli.commands import Convert
 from urdf_usd.cli.main import main
-from urdf_usd.cli.parameters import Command, click_command
+from urdf_usd.cli.parameters import click_command
 from urdf_usd.cli.terminal import SEVERITY_STYLES
 from urdf_usd.converter import options as o
 from urdf_usd.converter.diagnostics import Severity
@@ -28,7 +28,7 @@ _RULE = o.ColliderRule(o.ColliderKind.HULL, "left_*")
 def _gathered(*words: str) -> o.ConvertOptions:
     """Return the options of a conversion as the command receives them."""
     seen: list[Convert] = []
-    command = click_command("convert", Command(Convert, "x:y"))
+    command = click_command("convert", Convert, "x:y")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parameters, "import_module", lambda _: SimpleNamespace(y=seen.append))
         command.main(("arm.urdf", "out", *words), standalone_mode=False)
