@@ -26,17 +26,6 @@ from urdf_usd.installation import DISTRIBUTION
 TEMPLATE = f"{sys.executable} tool.py {{urdf}} {{out}}"
 
 
-def test_recipes_contain_no_local_paths(tmp_path: Path) -> None:
-    command, ready = parse_candidates(
-        (f"other={TEMPLATE}", f"made=folder:{tmp_path}"), {"other": "other 3"}
-    )
-
-    assert command.recipe == f"{Path(sys.executable).name} tool.py {{urdf}} {{out}}"
-    assert command.title == "other 3"
-    assert ready == ReadyUsds("made", tmp_path)
-    assert ready.recipe == f"folder:{tmp_path.name}"
-
-
 def test_version_is_that_of_the_installed_distribution(tmp_path: Path) -> None:
     program, site = tmp_path / "bin" / "tool", tmp_path / "lib" / "python3" / "site-packages"
     for file, text in {
@@ -55,7 +44,8 @@ def test_version_is_that_of_the_installed_distribution(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "recipe"),
     [
-        ("python tool.py {urdf} {out}", "python tool.py {urdf} {out}"),
+        (TEMPLATE, f"{Path(sys.executable).name} tool.py {{urdf}} {{out}}"),
+        ("python tool.py {urdf} {out}",) * 2,
         ("python ./tools/a.py {urdf} {out}", "python ./tools/a.py {urdf} {out}"),
         ("python /home/me/a.py {urdf} {out}", "python a.py {urdf} {out}"),
         (
@@ -72,6 +62,16 @@ def test_recipe_is_the_command_of_the_user(command: str, recipe: str) -> None:
     assert found.recipe == recipe
     (again,) = parse_candidates((portable_text(found),))
     assert again.recipe == recipe
+
+
+def test_ready_usds_and_stated_versions_are_titles(tmp_path: Path) -> None:
+    command, ready = parse_candidates(
+        (f"other={TEMPLATE}", f"made=folder:{tmp_path}"), {"other": "other 3"}
+    )
+
+    assert command.title == "other 3"
+    assert ready == ReadyUsds("made", tmp_path)
+    assert ready.recipe == f"folder:{tmp_path.name}"
 
 
 @pytest.mark.parametrize(

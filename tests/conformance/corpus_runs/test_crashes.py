@@ -116,8 +116,12 @@ def test_misbehaving_converter_costs_its_own_robots(tmp_path: Path, mark: dict[s
 def test_stopped_run_leaves_no_process_and_can_be_resumed(
     tmp_path: Path, mark: dict[str, str], how: signal.Signals
 ) -> None:
-    """Exit 130, and a report of finished robots, unless killed; meanwhile the folder is locked."""
-    corpus, run = _robots(tmp_path / "robots", "calm", "hang", "quiet"), Run(tmp_path)
+    """Exit 130, and a report of finished robots, unless killed; meanwhile the folder is locked.
+
+    An engine hangs and ignores signals; another one has left a process that does not end.
+    """
+    names = "hang-ignoring-termination", "leave-child", "quiet"
+    corpus, run = _robots(tmp_path / "robots", *names), Run(tmp_path)
 
     def finished() -> dict[str, bytes]:
         files = tree(run.out / "results") | tree(run.out / "assets")
@@ -137,7 +141,7 @@ def test_stopped_run_leaves_no_process_and_can_be_resumed(
         start_new_session=True,
     ) as process:
         try:
-            wait_until(lambda: run.finished("calm", "quiet"))
+            wait_until(lambda: run.finished(*names[1:]))
             before = finished()
             if how is signal.SIGTERM:
                 refused = run(corpus, SPARE="1")
@@ -158,16 +162,16 @@ def test_stopped_run_leaves_no_process_and_can_be_resumed(
         assert "Traceback" not in stderr
         summary = json.loads((run.out / "summary.json").read_text())
         assert (summary["complete"], summary["unfinished"]) == (False, 1)
-        assert [robot["id"] for robot in summary["robots"]] == ["dir--calm", "dir--quiet"]
+        assert [robot["id"] for robot in summary["robots"]] == ["dir--leave-child", "dir--quiet"]
         assert "Incomplete" in (run.out / "index.html").read_text()
         assert _leaves_nothing(mark, run.out)
 
-    run.mark("calm", "quiet")
+    run.mark(*names[1:])
     resumed = run(corpus, "--resume", SPARE="1")
 
     assert resumed.returncode == 0, resumed.stderr
     assert not (run.out / "assets" / ".urdf-usd-unfinished").exists()
-    assert run.kept("calm", "quiet") == ["calm", "quiet"]
+    assert run.kept(*names[1:]) == [*names[1:]]
     summary = json.loads((run.out / "summary.json").read_text())
     assert (summary["complete"], summary["unfinished"]) == (True, 0)
     assert len(summary["robots"]) == 3

@@ -55,30 +55,16 @@ def _run(
     return {record.id: record for record in records}
 
 
-@pytest.fixture(scope="module")
-def few(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, RobotRecord]]:
-    """Run four robots once."""
-    out = tmp_path_factory.mktemp("few")
-    return out, _run(ROBOTS, out)
+def test_real_robots_conform_and_the_same_input_gives_the_same_bytes(tmp_path: Path) -> None:
+    records = _run(ROBOTS, tmp_path / "first")
+    _run(ROBOTS[::-1], tmp_path / "second", RunOptions(jobs=1))
 
-
-def test_real_robots_conform_with_all_installed_engines(
-    few: tuple[Path, dict[str, RobotRecord]],
-) -> None:
-    for record in few[1].values():
+    for record in records.values():
         statuses = {engine.name: engine.status for engine in record.engines}
-
         assert record.verdict.conforms, (record.id, record.reason)
         assert {"mujoco", "pybullet", "reference", "openusd"} <= statuses.keys()
         assert set(statuses.values()) == {EngineStatus.OBSERVED}
-
-
-def test_same_input_gives_the_same_bytes(
-    few: tuple[Path, dict[str, RobotRecord]], tmp_path: Path
-) -> None:
-    _run(ROBOTS[::-1], tmp_path, RunOptions(jobs=1))
-
-    first, second = tree(few[0]), tree(tmp_path)
+    first, second = tree(tmp_path / "first"), tree(tmp_path / "second")
     assert first.keys() == second.keys()
     assert [name for name in first if first[name] != second[name]] == []
     assert not [name for name in first if name.startswith("timings")]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -25,7 +23,7 @@ from tests.conformance.misbehaviour import (
     stop,
     unpicklable,
 )
-from tests.conformance.runs import processes_with, wait_until
+from tests.conformance.runs import wait_until
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution import worker
 from urdf_usd.conformance.execution.worker import OUT_OF_MEMORY, Steps, call, call_all, end_idle
@@ -174,51 +172,6 @@ def test_memory_limit_counts_what_is_allocated_later() -> None:
     assert isinstance(call(_allocate, 64, limits=_LIMITS), int)
     assert _reason(call(_allocate, 2048, limits=_LIMITS)) == OUT_OF_MEMORY
     assert isinstance(call(_allocate, 2048, limits=Limits(memory=None)), int)
-
-
-def child_and_sleep() -> None:
-    """Leave a child process, and hang."""
-    litter("leave-child")
-    time.sleep(6000.0)
-
-
-_PROGRAM = """
-from tests.conformance.misbehaviour import hang
-from tests.conformance.execution.test_worker import child_and_sleep
-from urdf_usd.conformance.execution.worker import call
-
-call(abs, -1)
-print("ready", flush=True)
-call({call}, timeout=6000.0)
-"""
-
-
-@pytest.mark.parametrize(
-    ("how", "call"),
-    [
-        (signal.SIGINT, "hang, 'hang-ignoring-termination'"),
-        (signal.SIGINT, "child_and_sleep"),
-        (signal.SIGKILL, "child_and_sleep"),
-    ],
-)
-def test_no_process_outlives_the_program(
-    tmp_path: Path, short_path: Path, how: signal.Signals, call: str
-) -> None:
-    mark, root = str(tmp_path), str(Path(__file__).parents[3])
-    with subprocess.Popen(
-        [sys.executable, "-c", _PROGRAM.format(call=call)],
-        env=os.environ | {"TMPDIR": str(short_path), "MARK_OF_TEST": mark, "PYTHONPATH": root},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    ) as started:
-        assert started.stdout is not None
-        assert started.stdout.readline() == b"ready\n"
-        os.killpg(started.pid, how)
-        assert started.wait() != 0
-
-    wait_until(lambda: not processes_with(f"MARK_OF_TEST={mark}"))
-    assert how is signal.SIGKILL or [*short_path.iterdir()] == []
 
 
 def test_idle_process_serves_the_next_call() -> None:
