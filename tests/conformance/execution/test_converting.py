@@ -82,54 +82,37 @@ def test_program_that_writes_no_usd_has_a_reason(
 
 
 @pytest.mark.parametrize(
-    ("files", "root"),
+    ("files", "found"),
     [
-        (("anything.usdc",), "anything.usdc"),
-        (("arm.usda", "configuration/arm_base.usd"), "arm.usda"),
-        (("inner/robot.usd", "inner/deeper/x.usd"), "inner/robot.usd"),
-        (("arm.usda", "arm_physics.usda"), "arm.usda"),
-        (("ARM.usd", "meshes.usd"), "ARM.usd"),
-        (("dir__arm.usd", "arm.usd"), "dir__arm.usd"),
-        (("arm.usdz", "arm.usda", "arm.usdc"), "arm.usda"),
-        (("two/two.usd", "two/materials.usd"), "two/two.usd"),
-        (("left.usd", "right.usd"), None),
+        (("arm.usd", "leg.usd"), ("arm.usd", 1)),
+        (("dir--arm.usda", "arm.usd"), ("dir--arm.usda", 1)),
+        (("arm/arm.usd", "arm/parts/a.usd", "leg/leg.usd"), ("arm/arm.usd", 2)),
+        (("dir--arm/scene.usd",), ("dir--arm/scene.usd", 1)),
+        (("leg.usd",), "has no USD named 'dir--arm' or 'arm'"),
+        # In a folder, the only layer at the least depth, or the one named like robot or folder.
+        (("arm/any.usdc",), ("arm/any.usdc", 1)),
+        (("arm/arm.usda", "arm/configuration/arm_base.usd"), ("arm/arm.usda", 2)),
+        (("arm/inner/robot.usd", "arm/inner/deeper/x.usd"), ("arm/inner/robot.usd", 2)),
+        (("arm/arm.usda", "arm/arm_physics.usda"), ("arm/arm.usda", 2)),
+        (("arm/ARM.usd", "arm/meshes.usd"), ("arm/ARM.usd", 2)),
+        (("arm/dir__arm.usd", "arm/arm.usd"), ("arm/dir__arm.usd", 2)),
+        (("arm/arm.usdz", "arm/arm.usda", "arm/arm.usdc"), ("arm/arm.usda", 3)),
+        (("arm/two/two.usd", "arm/two/materials.usd"), ("arm/two/two.usd", 2)),
+        (("arm/left.usd", "arm/right.usd"), r"several .*: left\.usd, right\.usd$"),
     ],
 )
-def test_root_layer_is_found_by_depth_and_name(
-    tmp_path: Path, files: tuple[str, ...], root: str | None
-) -> None:
-    """The only layer at the least depth, or the one named like the robot or folder."""
-    _touch(tmp_path, *files)
-
-    if root is None:
-        with pytest.raises(UncomparedError, match=r"several .*: left\.usd, right\.usd$"):
-            root_layer_in(tmp_path, NAMES)
-    else:
-        assert root_layer_in(tmp_path, NAMES) == tmp_path / root
-
-
-@pytest.mark.parametrize(
-    ("files", "found", "owned"),
-    [
-        (("arm.usd", "leg.usd"), "arm.usd", 1),
-        (("dir--arm.usda", "arm.usd"), "dir--arm.usda", 1),
-        (("arm/arm.usd", "arm/parts/a.usd", "leg/leg.usd"), "arm/arm.usd", 2),
-        (("dir--arm/scene.usd",), "dir--arm/scene.usd", 1),
-        (("leg.usd",), None, 0),
-    ],
-)
-def test_existing_usds_are_found_by_id_or_stem(
-    tmp_path: Path, files: tuple[str, ...], found: str | None, owned: int
+def test_existing_usd_is_found_with_its_files(
+    tmp_path: Path, files: tuple[str, ...], found: tuple[str, int] | str
 ) -> None:
     _touch(tmp_path, *files)
     usds = ReadyUsds("isaac", tmp_path)
 
-    if found is None:
-        with pytest.raises(UncomparedError, match="has no USD named 'dir--arm' or 'arm'"):
+    if isinstance(found, str):
+        with pytest.raises(UncomparedError, match=found):
             find_ready(usds, NAMES)
     else:
-        layer, files_of = find_ready(usds, NAMES)
-        assert (layer, len(files_of)) == (tmp_path / found, owned)
+        layer, owned = find_ready(usds, NAMES)
+        assert (layer.relative_to(tmp_path).as_posix(), len(owned)) == found
 
 
 # USDs that cannot be composed end at the limits of a process.

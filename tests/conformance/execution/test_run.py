@@ -6,12 +6,12 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import pybullet_data
 import pytest
 from msgspec import structs
 
 from tests.conformance.direct import examine_in_this_process
 from tests.conformance.runs import tree
+from tests.robots import ROBOT
 from urdf_usd.conformance.engines.protocol import (
     Available,
     MissingEngineError,
@@ -32,7 +32,6 @@ from urdf_usd.converter.urdf.parse import Parsed
 from urdf_usd.corpus import UnavailableSource, resolve_corpora
 from urdf_usd.reports.records.record import EngineStatus, Grade, RobotRecord, Verdict
 
-BULLET = Path(pybullet_data.getDataPath())
 # A serial arm without mass at its root, a robot with prismatic and continuous joints,
 # a quadruped with welded links, an object without joints.
 ROBOTS = (
@@ -155,14 +154,6 @@ def test_engines_are_selected(
 # check
 
 
-@pytest.fixture(scope="module")
-def anchored(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Convert r2d2 with its base fixed to the world."""
-    options = ConvertOptions(base=BaseOption.FIXED)
-    folder = tmp_path_factory.mktemp("anchored")
-    return convert(BULLET / "r2d2.urdf", folder / "usd", options).root_layer
-
-
 @pytest.mark.parametrize(
     ("base", "grade"),
     [
@@ -173,22 +164,23 @@ def anchored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_base_is_compared_if_the_user_requests_one(
-    anchored: Path, base: BaseOption, grade: Grade
+    tmp_path: Path, base: BaseOption, grade: Grade
 ) -> None:
-    options = CheckOptions(base=base, engines=("reference",))
+    urdf = tmp_path / "arm.urdf"
+    urdf.write_text(ROBOT)
+    usd = convert(urdf, tmp_path / "usd", ConvertOptions(base=BaseOption.FIXED)).root_layer
 
-    record = check(BULLET / "r2d2.urdf", anchored, options)
+    record = check(urdf, usd, CheckOptions(base=base, engines=("reference",)))
 
-    grades = {entry.id: entry.grade for entry in record.checks}
-    assert grades["structure.base"] is grade
+    assert {one.id: one.grade for one in record.checks}["structure.base"] is grade
     assert record.base == "fixed"
 
 
-def test_check_of_an_invalid_urdf_raises(anchored: Path, tmp_path: Path) -> None:
+def test_check_of_an_invalid_urdf_raises(tmp_path: Path) -> None:
     (tmp_path / "bad.urdf").write_text("<robot/>")
 
     with pytest.raises(SourceError, match="robot-empty"):
-        check(tmp_path / "bad.urdf", anchored)
+        check(tmp_path / "bad.urdf", tmp_path / "none.usda")
 
 
 def test_links_that_touch_are_listed_with_their_distance(tmp_path: Path) -> None:
