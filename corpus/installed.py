@@ -6,6 +6,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path, PurePosixPath
@@ -91,15 +92,13 @@ def locate_example(target: str) -> r.RobotSource:
 
 @lru_cache(maxsize=1)
 def _examples(_: tuple[str, ...]) -> tuple[Path, Mapping[str, Path]]:
-    try:
-        files = metadata.files(DISTRIBUTION) or []
-    except metadata.PackageNotFoundError:
-        files = []
-    listed = [file for file in files if "robots" in file.parts and file.suffix == _URDF]
+    listed: list[metadata.PackagePath] = []
+    with suppress(metadata.PackageNotFoundError):
+        files = metadata.files(DISTRIBUTION) or ()
+        listed = [file for file in files if "robots" in file.parts and file.suffix == _URDF]
     if not listed:
-        raise r.UnavailableError(
-            f"{DISTRIBUTION} is not installed; {install_command('example-robot-data')}"
-        )
+        hint = install_command("example-robot-data")
+        raise r.UnavailableError(f"{DISTRIBUTION} is not installed; {hint}")
     depth = len(listed[0].parts) - listed[0].parts.index("robots")
     robots = Path(str(listed[0].locate())).resolve().parents[depth - 2]
     paths = sorted(robots.rglob(f"*{_URDF}"))
@@ -153,7 +152,6 @@ def locate_cases(target: str) -> tuple[r.RobotSource, ...]:
             own_chapter, _, own = name.partition("/")
             file = SUITE / prefix / name
             text = file.with_name(f"{own}.json").read_text("utf-8")
-            expected = r.SuiteCase(version, own_chapter, titles[own_chapter], own, number, text)
             robot = r.RobotSource(
                 id=r.identifier(r.Scheme.SUITE, f"{prefix}{name}"),
                 reference=f"{r.Scheme.SUITE}:{prefix}{name}",
@@ -161,7 +159,7 @@ def locate_cases(target: str) -> tuple[r.RobotSource, ...]:
                 # Name in package:// URIs of the folder of a version.
                 packages=(("suite", SUITE / version),) if prefix else (),
                 origin=r.Origin(license="Apache-2.0"),
-                case=expected,
+                case=r.SuiteCase(version, own_chapter, titles[own_chapter], own, number, text),
             )
             found.append(robot)
     if not found:

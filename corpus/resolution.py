@@ -89,15 +89,14 @@ def _completed(robot: r.Candidate, row: _Row | None, start: Path) -> r.Candidate
     origin = structs.replace(robot.origin, license=row.license or robot.origin.license)
     if not isinstance(robot, r.RobotSource):
         return structs.replace(robot, origin=origin)
-    stated = {
-        name: str(value).lower() if isinstance(value, bool) else str(value)
-        for name, value in row.arguments.items()
-    }
+    arguments = dict(robot.arguments)
+    for name, value in row.arguments.items():
+        arguments[name] = str(value).lower() if isinstance(value, bool) else str(value)
     packages = ((name, start / path) for name, path in row.packages.items())
     return structs.replace(
         robot,
         packages=files.first_of_each(*packages, *robot.packages),
-        arguments=tuple({**dict(robot.arguments), **stated}.items()),
+        arguments=tuple(arguments.items()),
         origin=origin,
         base=row.base or robot.base,
         notes=row.notes or robot.notes,
@@ -107,21 +106,18 @@ def _completed(robot: r.Candidate, row: _Row | None, start: Path) -> r.Candidate
 def resolve_robot(
     text: str, announce: r.Announce = announce_on_stderr, *, mirror: Path | None = None
 ) -> r.RobotSource:
-    """Resolve a reference to one robot.
-
-    Whether the file at a path exists is not checked: reading it reports that with a location.
+    """Resolve a reference to one robot; reading it reports a file that does not exist.
 
     Raises:
         ReferenceSyntaxError: The text is no reference, or names many robots.
         UnavailableError: The robot is not available.
     """
-    match candidate(text, mirror=mirror):
-        case r.RobotSource() as robot:
-            return robot
-        case r.UnavailableSource(reason=reason):
-            raise r.UnavailableError(reason)
-        case r.Download() as download:
-            return descriptions.fetch(download, announce, _mirror(mirror))
+    robot = candidate(text, mirror=mirror)
+    if isinstance(robot, r.UnavailableSource):
+        raise r.UnavailableError(robot.reason)
+    if isinstance(robot, r.Download):
+        return descriptions.fetch(robot, announce, _mirror(mirror))
+    return robot
 
 
 def candidate(text: str, *, mirror: Path | None = None) -> r.Candidate:
@@ -148,13 +144,8 @@ def resolve_corpora(
 ) -> tuple[r.Resolved, ...]:
     """Resolve references to robots and corpora, ordered by id, each robot once.
 
-    Args:
-        texts: The references.
-        announce: Called before downloads, and with the number of robots left out.
-        selection: Criteria for the robots.
-        mirror: Folder with the repositories of robot_descriptions, used instead of downloads.
-            Default: the environment variable ``URDF_USD_MIRROR``.
-        mjcf: Whether to fetch the robots of robot_descriptions that have MJCF and no URDF.
+    The mirror, a folder with the repositories of robot_descriptions, replaces downloads; it is
+    ``URDF_USD_MIRROR`` by default. With ``mjcf``, robots of it that have no URDF are fetched too.
 
     Raises:
         CorpusError: A text is no reference, the file of a list is invalid, a file, folder or
@@ -233,17 +224,14 @@ def _fetched(
     robots = [_completed(*entry) for entry in entries]
     chosen = {id(robot) for robot in selection.apply(robots, announce)}
     entries = [entry for entry, robot in zip(entries, robots, strict=True) if id(robot) in chosen]
-    downloads = {
-        index: robot
-        for index, (robot, _, _) in enumerate(entries)
+    downloads = [
+        robot
+        for robot, _, _ in entries
         if isinstance(robot, r.Download) and (robot.cached or not only_cached)
-    }
-    fetched = descriptions.fetch_all(downloads.values(), announce, mirror)
-    arrived = dict(zip(downloads, fetched, strict=True))
-    return [
-        _completed(arrived.get(index, robot), row, start)
-        for index, (robot, row, start) in enumerate(entries)
     ]
+    fetched = descriptions.fetch_all(downloads, announce, mirror)
+    arrived = dict(zip(map(id, downloads), fetched, strict=True))
+    return [_completed(arrived.get(id(one), one), row, start) for one, row, start in entries]
 
 
 def _ordered(robots: Iterable[_Robot]) -> tuple[_Robot, ...]:

@@ -83,12 +83,6 @@ _LIMITS = ("limits.lower", "limits.upper")
 _MEASURES = ("shapes", "support", "area", "volume", "triangles")
 # Links and joints that fail these have nothing else to compare.
 _ABSENT = ("structure.links", "structure.joints", "structure.parents")
-_WORST_GRADE = {
-    r.Verdict.FAILS: r.Grade.FAILS,
-    r.Verdict.DISPUTED: r.Grade.DISPUTED,
-    r.Verdict.INCOMPLETE: r.Grade.NOT_COMPARABLE,
-    r.Verdict.NOT_COMPARABLE: r.Grade.NOT_COMPARABLE,
-}
 # Reasons of crashes by a limit.
 _LIMIT_WORDS = ("no answer after", "memory limit")
 _MOST_NAMED = 3
@@ -157,14 +151,15 @@ def diagnose(robot: r.RobotRecord) -> Diagnosis | None:
     if robot.verdict.conforms or (robot.formats and "usd" not in robot.formats):
         # Of two descriptions neither is wrong.
         return None
-    grade = _WORST_GRADE.get(robot.verdict)
-    deciding = [check for check in robot.checks if check.grade is grade]
+    incomplete = robot.verdict is r.Verdict.INCOMPLETE
+    grade = "not comparable" if incomplete else robot.verdict.value
+    deciding = [check for check in robot.checks if check.grade.value == grade]
     if not deciding:
         return Diagnosis("", robot.reason, *_without_check(robot))
     first, further = deciding[0], len(deciding) - 1
     if robot.reason.startswith(r.ANOTHER_ROBOT):
         return Diagnosis("", robot.reason, *_UNDECIDED[r.ANOTHER_ROBOT], further=further)
-    findings = [one for one in first.findings if one.grade is grade]
+    findings = [one for one in first.findings if one.grade is first.grade]
     others = list(dict.fromkeys(one.subject for one in findings[1:]))
     finding = findings[0] if findings else None
     subject = finding.subject if finding else ""

@@ -32,11 +32,7 @@ _NAME_LIMIT = 80
 # Further failing checks are collapsed: they often have the same cause.
 _OPEN_CHECKS = 3
 # Style-sheet classes of coverage, those of grades.
-_COVERAGE = {
-    r.CoverageStatus.CONVERTED: "exact",
-    r.CoverageStatus.KEPT: "close",
-    r.CoverageStatus.LEFT_OUT: "disputed",
-}
+_COVERAGE = dict(zip(r.CoverageStatus, ("exact", "close", "disputed"), strict=True))
 # Escapes end tags, at which a browser would end the script element.
 # The hash of a script is in the policy of its page.
 _SCRIPT = re.compile(r"(<script.*?</script>)", re.DOTALL)

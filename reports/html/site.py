@@ -38,12 +38,7 @@ _REASON_LIMIT = 300
 _DIGITS = 3
 _ABSENT = "."
 _GRADE_LETTERS = dict(zip(GRADES, "ecfdn-", strict=True))
-_STATUS_LETTERS = {
-    r.EngineStatus.OBSERVED: "o",
-    r.EngineStatus.UNSUPPORTED: "a",
-    r.EngineStatus.CRASHED: "c",
-    r.EngineStatus.UNAVAILABLE: "u",
-}
+_STATUS_LETTERS = dict(zip(r.EngineStatus, "oacu", strict=True))
 
 
 def write_site(

@@ -183,8 +183,7 @@ def expand(options: Expand) -> None:
 
 def _expanded(robot: RobotSource, options: Expand) -> str:
     own = s.of_robot(options.sources, robot)
-    packages, arguments = dict(own.packages), dict(own.arguments)
-    expansion = expand_xacro(str(robot.path), packages, arguments, environment=own.environment)
+    expansion = expand_xacro(str(robot.path), **s.keywords(own))
     show_diagnostics(expansion.diagnostics)
     return expansion.text
 

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from urdf_usd.cli.commands import Lint
 from urdf_usd.cli.failures import URDF, CommandError, ExitCode, require_outputs, write_output
-from urdf_usd.cli.sources import is_only_part, of_robot
+from urdf_usd.cli.sources import is_only_part, keywords, of_robot
 from urdf_usd.cli.terminal import SEVERITY_STYLES, counted, issue_line, print_lines, say
 from urdf_usd.converter.diagnostics import ALL_RULES, Severity, group_alike
 from urdf_usd.converter.lint.fixes import FIXES, FixError, fix_file
@@ -93,11 +93,7 @@ def _matching(values: tuple[str, ...], flag: str) -> frozenset[str]:
 
 def _lint_robot(robot: RobotSource, sources: Sources, rules: Collection[str]) -> LintedFile | None:
     """Lint a file; None for a xacro file in a folder that is only part of a robot."""
-    own = of_robot(sources, robot)
-    packages, arguments = dict(own.packages), dict(own.arguments)
-    report = lint_file(
-        robot.path, packages=packages, arguments=arguments, environment=own.environment
-    )
+    report = lint_file(robot.path, **keywords(of_robot(sources, robot)))
     if is_only_part(robot, [one.rule for one in report.findings]):
         return None
     path = _shown_path(robot.path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -49,9 +49,13 @@ def of_robot(options: _Reading, robot: RobotSource) -> _Reading:
 
 def parse_robot(robot: RobotSource, options: Sources | ConvertOptions) -> Parsed:
     """Read a URDF or xacro file, as options with the packages of its reference say."""
-    packages, arguments = dict(options.packages), dict(options.arguments)
-    environment = options.environment
-    return parse(robot.path, packages=packages, arguments=arguments, environment=environment)
+    return parse(robot.path, **keywords(options))
+
+
+def keywords(options: Sources | ConvertOptions) -> dict[str, Any]:
+    """Return how a file is read, as functions of the converter take it."""
+    tables = {name: dict(getattr(options, name)) for name in ("packages", "arguments")}
+    return {**tables, "environment": options.environment}
 
 
 def settings_file(options: ConvertOptions | CheckOptions) -> Path | None:
