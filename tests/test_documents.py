@@ -30,22 +30,14 @@ from urdf_usd.converter import convert
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="they are for POSIX shells")
 
-DOCUMENTS = (
-    ROOT / "README.md",
-    ROOT / "CONTRIBUTING.md",
-    *(ROOT / "docs").glob("*.md"),
-    *(ROOT / "docs" / "dev").glob("*.md"),
-)
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md")]
+DOCUMENTS += ROOT.glob("docs/dev/*.md")
 
 # Commands that need another environment, the names of whose sessions are checked below.
 _ELSEWHERE = ("nox", ".venv/bin/nox", "pip install", "python3 -m venv")
 # Corpora that are large or downloaded, and their replacements here.
-_SMALL = {
-    " rd": " dir:my_robots",
-    " erd": " dir:my_robots",
-    " suite:joints": " suite:joints/axis-oblique",
-    "-n 4": "-n 1",
-}
+_SMALL = {" rd": " dir:my_robots", " erd": " dir:my_robots", "-n 4": "-n 1"}
+_SMALL |= {" suite:joints": " suite:joints/axis-oblique"}
 # Files that a command needs, besides robots and the output of former commands.
 _SCENE = """#usda 1.0
 (
@@ -58,11 +50,7 @@ def Xform "World"
     def Cube "box" (apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"]) {}
 }
 """
-_DRIVES = """base = "fixed"
-[[joints]]
-match = "*"
-natural_frequency = 5
-"""
+_DRIVES = 'base = "fixed"\n[[joints]]\nmatch = "*"\nnatural_frequency = 5\n'
 # By command: files, and commands that come before it.
 _TWO_ROOTS = '<robot name="two_roots"><link name="a"/><link name="b"/></robot>'
 _ARM = (EXAMPLES / "arm.urdf").read_text("utf-8")

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import click
 import pytest
-import yaml
 
 import urdf_usd
 from tests.tools.documentation.pages import PAGES, ROOT, foreign_loads, with_site_links
@@ -137,19 +136,12 @@ def test_glossary_has_thirty_terms_at_most() -> None:
 # The site.
 
 
-class _Loader(yaml.SafeLoader):
-    """Reads mkdocs.yml without the functions that it names."""
-
-
-_Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda *_: None)
-
-
 def test_navigation_names_every_page_once() -> None:
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-    navigation = yaml.load(text, _Loader)["nav"]  # noqa: S506  # a SafeLoader
+    (navigation,) = re.findall(r"^nav:\n((?: .*\n)+)", text, re.MULTILINE)
     files = [file.relative_to(ROOT / "docs").as_posix() for file in (ROOT / "docs").rglob("*.md")]
 
-    assert sorted(re.findall(r"[\w/.-]+\.md", str(navigation))) == sorted([*files, *PAGES])
+    assert sorted(re.findall(r"[\w/.-]+\.md", navigation)) == sorted([*files, *PAGES])
 
 
 def test_reference_names_everything() -> None:

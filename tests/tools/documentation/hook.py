@@ -29,10 +29,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 def on_post_build(config: MkDocsConfig) -> None:
     """Refuse a site whose pages or style sheets load a file from another server."""
     site = Path(config.site_dir)
-    files = (file for suffix in ("*.html", "*.css") for file in sorted(site.rglob(suffix)))
     found = [
         f"{file.relative_to(site)}: {load}"
-        for file in files
+        for file in sorted((*site.rglob("*.html"), *site.rglob("*.css")))
         for load in foreign_loads(file.read_text(encoding="utf-8"))
     ]
     if found:

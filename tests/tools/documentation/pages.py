@@ -25,13 +25,8 @@ ROOT = Path(__file__).parents[3]
 _CONTEXT = click.Context(main, info_name="urdf-usd", terminal_width=100, **main.context_settings)
 _UNITS = {"": "equality", "1": "ratio"}
 # Pages of documents outside of docs/.
-_DOCUMENTS = {
-    "README.md": "index.md",
-    "ARCHITECTURE.md": "architecture.md",
-    "CONTRIBUTING.md": "contributing.md",
-    "CHANGELOG.md": "changelog.md",
-    "LICENSE": "license.md",
-}
+_NAMES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE")
+_DOCUMENTS = {name: f"{Path(name).stem.lower()}.md" for name in _NAMES} | {"README.md": "index.md"}
 _TARGETS = {**_DOCUMENTS, "urdf_usd/__init__.py": "reference/python.md"}
 _LOADS = re.compile(
     r"""<(?:script|img|iframe|source|video)\b[^>]*\bsrc=["']?(?:https?:)?//[^"'>\s]*"""

@@ -98,10 +98,8 @@ def _fuzz_mesh(suffix: str, data: bytes) -> None:
     """Read a mesh file, whose content may not match its suffix."""
     surface, _, library = data.partition(LIBRARY_MARK)
     try:
-        if suffix == "obj":
-            _check(read_obj(surface, lambda _: library))
-        else:
-            _check(decode_mesh(data, Path(f"/nowhere/mesh.{suffix}")))
+        file, is_obj = Path(f"/nowhere/mesh.{suffix}"), suffix == "obj"
+        _check(read_obj(surface, lambda _: library) if is_obj else decode_mesh(data, file))
     except MeshError as error:
         error.reason.encode()
 
