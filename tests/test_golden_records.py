@@ -1,8 +1,4 @@
-"""Records of small robots are as stored.
-
-``UPDATE_RECORDS=1 pytest tests/test_golden_records.py`` writes the files of the folder
-``golden``; their changes are part of the change that is reviewed.
-"""
+"""Records of small robots are as stored in ``golden``; ``UPDATE_RECORDS=1 pytest`` writes them."""
 
 from __future__ import annotations
 

@@ -128,10 +128,7 @@ class Place(Struct, frozen=True, eq=False):
         return float(np.degrees(1.0)) if self.instance == "angular" else 1.0
 
     def properties(self, *names: str) -> list[str]:
-        """Return names with the instance of the schemas in place of `{}`.
-
-        In place of a name such as `*:gearing`, the name of a property of a schema that ends so.
-        """
+        """Return names with the instance for `{}`; for `*:gearing`, the property that ends so."""
         own = [name for name in self.prim.GetPropertyNames() if not name.startswith("urdf:")]
         found: list[str] = []
         for name in names:

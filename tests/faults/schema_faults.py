@@ -1,10 +1,8 @@
 """Wrong values of every property of the physics schemas, from OpenUSD's schema registry.
 
-They are on prims that have the schema, else on others or an added one. Schemas are also removed and
-applied; prims of every type added and put in place of related ones; prims deactivated, instanceable
-or scopes; and metadata of the stage changed. Properties of applied schemas that are not registered,
-such as PhysX's, are changed too. A kind of prims is their type and their physics schemas; all
-shapes are of one type.
+Schemas are also removed and applied; prims of every type added and put in place of related ones, or
+deactivated; metadata of the stage changed, and properties of schemas that are not registered. A
+kind of prims is their type and their physics schemas; all shapes are of one type.
 """
 
 from __future__ import annotations
@@ -345,14 +343,12 @@ class _Generator:
     def _of_values(
         self, schema: str, properties: _Properties, sites: Sequence[Usd.Prim], before: _Edit
     ) -> Iterator[SchemaFault]:
-        """Yield the wrong values of properties, each on another prim in turn.
-
-        Of a property that makes no difference, one value is enough.
-        """
+        """Yield the wrong values of properties, each on another prim in turn."""
         for at, one in enumerate(properties):
             wrong = [self._wrong(one, site) for site in sites]
             titles = list(dict.fromkeys(title for edits in wrong for title in edits))
             attribute = schema_attribute(one.name)
+            # Of a property that makes no difference, one value is enough.
             if harmless_reason(attribute):
                 titles = titles[:1]
             for turn, title in enumerate(titles):

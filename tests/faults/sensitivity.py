@@ -1,9 +1,8 @@
 """Seed faults into good USDs, and report which are caught.
 
-``python -m tests.faults.sensitivity`` seeds each fault, and each change that schemas generate, at
-one place of one robot; ``--full`` at every place of every robot. Faults are seeded into USDs of
-URDF, and again into USDs of MJCF where these have a place. It fails if a fault is missed, if a good
-USD fails a check, if a check fails for no fault, or if nothing reads a property of a schema.
+Each fault, and each change that schemas generate, is seeded at one place of one robot, or at every
+place of every robot; into USDs of URDF, and into USDs of MJCF where these have a place. Fails if a
+fault is missed, a good USD fails a check, a check fails for no fault, or nothing reads a property.
 """
 
 from __future__ import annotations

@@ -206,12 +206,10 @@ _ONE_PIECE = author(f"physx{_PIECES}:maxConvexHulls", 1, f"Physx{_PIECES}API")
 seed("collider.pieces", _APPROXIMATION, _collision_meshes, _ONE_PIECE)
 _UNSEEN = {"invisible": ("visibility", "invisible"), "guide": ("purpose", "guide")}
 seed_each("visual.shapes", _visuals, {f"visual.{key}": author(*to) for key, to in _UNSEEN.items()})
-_SMOOTHED = {
-    "visual.smoothed": author("subdivisionScheme", "catmullClark"),
-    # The fallback is Catmull-Clark.
-    "visual.schemeless": f.block("subdivisionScheme"),
-}
-seed_each("visual.subdivision", _visual_meshes, _SMOOTHED)
+_CATMULL = author("subdivisionScheme", "catmullClark")
+seed("visual.smoothed", "visual.subdivision", _visual_meshes, _CATMULL)
+# The fallback is Catmull-Clark.
+seed("visual.schemeless", "visual.subdivision", _visual_meshes, f.block("subdivisionScheme"))
 
 # Extents, faces and normals of visuals.
 
@@ -482,23 +480,20 @@ seed("look.tinted", "visual.colour", _colored, _tint, tolerance=Tolerance().colo
 seed("look.opaque", "visual.opacity", _translucent, _OPAQUE)
 seed("look.unmasked", "visual.opacity", _masked, _OPAQUE)
 seed("look.untextured", "visual.texture", _textured, _GREY)
-seed_each(
-    "visual.material",
-    _painted,
-    {
-        "look.glowing": _input("emissiveColor", Gf.Vec3f(0.5, 0, 0), _TYPES.Color3f),
-        "look.metal": _input("metallic", 1.0),
-        "look.clearcoat": _input("clearcoat", 1.0),
-        "look.occluded": _input("occlusion", 0.1),
-        "look.displaced": _input("displacement", 0.5),
-        "look.full": _added_material("red", UsdShade.Tokens.full),
-        "look.preview": _added_material("red", UsdShade.Tokens.preview),
-        "look.storm": _in_context("glslfx", "UsdPreviewSurface", "diffuseColor", _RED),
-        "look.storm-clear": _in_context("glslfx", "UsdPreviewSurface", "opacity", 0.37),
-        "look.materialx-metal": _in_context("mtlx", _OPEN_PBR, "base_metalness", 0.37),
-        "look.materialx-clear": _in_context("mtlx", _OPEN_PBR, "geometry_opacity", 0.37),
-    },
-)
+_LOOKS = {
+    "look.glowing": _input("emissiveColor", Gf.Vec3f(0.5, 0, 0), _TYPES.Color3f),
+    "look.metal": _input("metallic", 1.0),
+    "look.clearcoat": _input("clearcoat", 1.0),
+    "look.occluded": _input("occlusion", 0.1),
+    "look.displaced": _input("displacement", 0.5),
+    "look.full": _added_material("red", UsdShade.Tokens.full),
+    "look.preview": _added_material("red", UsdShade.Tokens.preview),
+    "look.storm": _in_context("glslfx", "UsdPreviewSurface", "diffuseColor", _RED),
+    "look.storm-clear": _in_context("glslfx", "UsdPreviewSurface", "opacity", 0.37),
+    "look.materialx-metal": _in_context("mtlx", _OPEN_PBR, "base_metalness", 0.37),
+    "look.materialx-clear": _in_context("mtlx", _OPEN_PBR, "geometry_opacity", 0.37),
+}
+seed_each("visual.material", _painted, _LOOKS)
 seed("look.cut-out", "visual.material", _translucent, _input("opacityThreshold", 0.99))
 seed("look.displayed", "visual.material", _whole, _display(_RED))
 seed("look.invented", "visual.colour", where(_visuals, _is_plain), _added_material("red"))
@@ -539,14 +534,11 @@ seed_each("visual.material", _large_images, _MISREAD)
 seed("texture.clamped", "visual.material", where(_textured, _leaves_image), _CLAMPED)
 _LOOSE = f.both(lambda at: _image(at).GetInput("st").GetAttr().SetConnections([]))
 seed("texture.disconnected", "visual.mapping", _large_images, _LOOSE)
-seed_each(
-    "visual.mapping",
-    _textured,
-    {
-        "texture.flipped": _coordinates(lambda st: st * (1, -1) + (0, 1)),
-        "texture.doubled": _coordinates(lambda st: st * 2.0),
-        "texture.swapped": _coordinates(lambda st: st[:, ::-1]),
-        "texture.count": _coordinates(lambda st: st[:-1]),
-        "texture.unmapped": lambda place: _mesh(place).GetAttribute("primvars:st").Block(),
-    },
-)
+_WRONG_ST = {
+    "texture.flipped": _coordinates(lambda st: st * (1, -1) + (0, 1)),
+    "texture.doubled": _coordinates(lambda st: st * 2.0),
+    "texture.swapped": _coordinates(lambda st: st[:, ::-1]),
+    "texture.count": _coordinates(lambda st: st[:-1]),
+    "texture.unmapped": lambda place: _mesh(place).GetAttribute("primvars:st").Block(),
+}
+seed_each("visual.mapping", _textured, _WRONG_ST)

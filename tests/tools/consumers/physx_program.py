@@ -1,7 +1,4 @@
-"""A process that counts degrees of freedom of the articulations of USDs in PhysX.
-
-Requests have the root layer, ``usd``; answers ``dofs_of``, the number by prim path.
-"""
+"""A process that counts degrees of freedom of articulations of USDs in PhysX, by prim path."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pxr import Plug, Tf, Usd
 
+from tests.tools.corpora import table
 from urdf_usd.conformance.engines.openusd import settings as s
 from urdf_usd.conformance.engines.openusd.appearances import NODES, node_inputs
 from urdf_usd.conformance.observation.robot import SettingKind
@@ -65,7 +66,7 @@ _NODE_INPUTS = {
 _PAGE = Path(__file__).parents[3] / "docs/dev/coverage.md"
 # The text before and after the generated tables is written by hand.
 _BEGIN, _END = "documentation.coverage -->\n", "\n## Metadata and values"
-_COLUMNS = "| property | a URDF implies | check |\n|---|---|---|\n"
+_COLUMNS = ("property", "a URDF implies", "check")
 
 
 def definition_of(schema: str) -> Usd.PrimDefinition:
@@ -122,8 +123,8 @@ def _table(title: str, rows: Iterable[tuple[str, str]]) -> str:
     names: dict[str, list[str]] = {}
     for name, said in rows:
         names.setdefault(said, []).append(f"`{name}`")
-    lines = (f"| {', '.join(same)} | {said} |\n" for said, same in names.items())
-    return f"\n## {title}\n\n{_COLUMNS}" + "".join(lines)
+    lines = table(_COLUMNS, [(", ".join(same), said) for said, same in names.items()])
+    return "\n".join((f"\n## {title}\n", *lines, ""))
 
 
 def _properties_of(plugin: str) -> Iterator[tuple[str, str]]:

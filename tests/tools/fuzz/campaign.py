@@ -69,13 +69,11 @@ def main() -> None:
 def keep(data: bytes, error: Exception, findings: Path) -> None:
     """Write an input and its traceback, once per place of failure."""
     place = traceback.extract_tb(error.__traceback__)[-1]
-    key = f"{type(error).__name__}-{Path(place.filename).stem}-{place.lineno}"
-    input_file = findings / key
-    if not input_file.exists() or input_file.stat().st_size > len(data):
-        input_file.write_bytes(data)
-        report = "".join(traceback.format_exception(error))
-        findings.joinpath(f"{key}.txt").write_text(report)
-        sys.stderr.write(f"finding: {key}: {error}\n")
+    file = findings / f"{type(error).__name__}-{Path(place.filename).stem}-{place.lineno}"
+    if not file.exists() or file.stat().st_size > len(data):
+        file.write_bytes(data)
+        file.with_name(f"{file.name}.txt").write_text("".join(traceback.format_exception(error)))
+        sys.stderr.write(f"finding: {file.name}: {error}\n")
 
 
 if __name__ == "__main__":

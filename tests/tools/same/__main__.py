@@ -248,14 +248,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    clones = "clones of robot_descriptions' repositories"
     parser.add_argument("commit", help="revision to compare the checkout with")
     parser.add_argument("--former", type=Path, required=True, help="its worktree")
     parser.add_argument("--former-python", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True, help="folder of outcomes")
     parser.add_argument("--sample", action="store_true", help="few robots, about five minutes")
-    mirror = os.environ.get("URDF_USD_MIRROR")
-    parser.add_argument("--mirror", type=Path, default=mirror, help=clones)
+    parser.add_argument("--mirror", type=Path, default=os.environ.get("URDF_USD_MIRROR"))
     parser.add_argument("--only", action="append", choices=PARTS, help="a part; repeatable")
     parser.add_argument("--texts", action="store_true", help="also messages, and values as text")
     options = parser.parse_args()

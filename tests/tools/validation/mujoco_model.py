@@ -1,8 +1,7 @@
-"""A process that reports MuJoCo's models of assets.
+"""A process that reports MuJoCo's models of assets, in an environment with Newton and mujoco-warp.
 
-Runs in an environment with Newton and ``mujoco-warp``. Newton reads the variant ``mujoco``, and its
-solver makes an ``mjModel`` of it. Requests have the root layer, ``usd``; answers damping, dry
-friction, effort limit and armature of the ``joints`` by path [SI], ``couplings`` as (follower,
+Newton reads the variant ``mujoco``, and its solver makes an ``mjModel``. Answers have damping,
+dry friction, effort limit and armature of the ``joints`` by path [SI], ``couplings`` as (follower,
 leader, offset, multiplier) and the number of ``actuators``.
 """
 
