@@ -23,8 +23,6 @@ TOLERANCE = "1"
 
 
 class Certificate(Struct, frozen=True):
-    """The verdict of a check, and what was compared."""
-
     verdict: str
     values: int  # number of those compared
     tool: str  # name and version of this program

@@ -340,8 +340,6 @@ def _size(document: bytes) -> str:
 
 
 class Reduction(Struct, frozen=True):
-    """A robot that was reduced."""
-
     failure: Failure  # what it and the reduced robot have in common
     before: str  # size of the URDF, or of the expansion of a xacro file, without comments
     after: str

@@ -417,9 +417,8 @@ def _group_motions(
                 continue
             turned = np.cross(direction[:, None], arms)
             speed[:, rows, index] = np.linalg.norm(turned, axis=2)
-            speed_error[:, rows, index] = (
-                bound.rotation * reach + center_errors[rows] + bound.position
-            )
+            error = bound.rotation * reach + center_errors[rows] + bound.position
+            speed_error[:, rows, index] = error
             spin[rows, index] = 1.0
             spin_error[rows, index] = bound.rotation
     rounded = _Motion(speed + speed_error, spin + spin_error, velocities)

@@ -74,8 +74,6 @@ Comparer: TypeAlias = Callable[[Sides], Comparison | Differences]
 
 
 class Check(Struct, frozen=True):
-    """One comparison of two observations of a robot."""
-
     id: str  # stable, never reused; begins with the group
     title: str  # the compared quantity, in a few words
     unit: str  # of differences; empty for equality and ``1`` for ratios

@@ -395,6 +395,5 @@ def _base(sides: check.Sides) -> check.Comparison:
     same = required is actual.base or (is_static and actual.base is obs.Base.STATIC)
     message = f"the base is {actual.base.value}, not {required.value}"
     values = required.value, actual.base.value
-    return check.Compared(
-        (check.equality(f"link {expected.root}", same, message, *values, item="robot"),)
-    )
+    base = check.equality(f"link {expected.root}", same, message, *values, item="robot")
+    return check.Compared((base,))

@@ -95,8 +95,6 @@ class LoadedMesh(Struct, frozen=True, eq=False):
 
 
 class MeshPart(Struct, frozen=True, eq=False):
-    """Triangles with one transform, one material and one group."""
-
     points: Array  # (N, 3) in the part's own frame and unit
     triangles: Indices  # (M, 3) indices of points
     transform: Array  # (4, 4) from there to the file's frame [m]
@@ -374,9 +372,8 @@ def _read_dae(content: bytes, folder: str) -> LoadedMesh:
             for one in root.iter("{*}geometry", "{*}controller", "{*}node")
             if not one.tag.endswith("}geometry") or one.find("{*}mesh") is not None
         }
-        parts = [
-            part for node in scene.nodes for part in _dae_parts(document, node, metres, targets)
-        ]
+        found = (_dae_parts(document, node, metres, targets) for node in scene.nodes)
+        parts = [part for of_node in found for part in of_node]
         materials = tuple(dae_material(one.effect, folder) for one in document.materials)
     return structs.replace(_joined(parts), materials=materials)
 

@@ -279,9 +279,8 @@ def _mass(robot: _Robot, body: int) -> obs.MassProperties | None:
     model = robot.model
     if not (mass := float(model.body_mass.numpy()[body])):
         return None
-    return statements.mass_properties(
-        mass, model.body_com.numpy()[body], model.body_inertia.numpy()[body]
-    )
+    center, tensor = model.body_com.numpy()[body], model.body_inertia.numpy()[body]
+    return statements.mass_properties(mass, center, tensor)
 
 
 def _kind(robot: _Robot, index: int) -> obs.JointType | None:

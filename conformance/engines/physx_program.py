@@ -77,8 +77,6 @@ _ABOUT_MACHINE = ("GPU broadphase requires",)
 
 
 class _Messages(logging.Handler):
-    """Collects warnings and errors that concern the stage."""
-
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self.texts: dict[str, None] = {}
@@ -333,9 +331,8 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         arrays = _observe(request)
     finally:
         logger.removeHandler(messages)
-    return {name: values.tolist() for name, values in arrays.items()} | {
-        "warnings": list(messages.texts)
-    }
+    lists = {name: values.tolist() for name, values in arrays.items()}
+    return lists | {"warnings": list(messages.texts)}
 
 
 if __name__ == "__main__":

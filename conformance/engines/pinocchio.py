@@ -151,9 +151,7 @@ def _read_urdf(urdf: prepared.UrdfCopy) -> readers.UrdfModel:
         head = next(filter(is_head, members), members[0])
         # The frame of the joint is that of the head, except for one fixed to the world.
         mass = urdf.known(members, _mass(model, frames[frame_of[head]], number))
-        links += (
-            obs.LinkObservation(name, mass if name == head else None, body=head) for name in members
-        )
+        links += (obs.LinkObservation(x, mass if x == head else None, head) for x in members)
     kinematics = _kinematics(model, [frame_of[link.name] for link in links], initial)
     return readers.UrdfModel(model.name, roots[0], links, joints, starts, kinematics)
 

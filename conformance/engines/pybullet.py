@@ -87,9 +87,8 @@ class PybulletEngine(Struct, frozen=True):
                 return None
 
         with loaded(urdf) as body:
-            joints = tuple(
-                _joint(body, number, urdf.limits_unknown) for number in range(len(body.joints))
-            )
+            numbers = range(len(body.joints))
+            joints = tuple(_joint(body, number, urdf.limits_unknown) for number in numbers)
             masses = {}
             for number, link in enumerate(body.links):
                 mass, _, moments, center = body.masses[number][:4]

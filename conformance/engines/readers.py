@@ -16,23 +16,17 @@ from msgspec import Struct, field, structs
 from urdf_usd.conformance.engines import protocol, statements
 from urdf_usd.conformance.engines.mjcf import kept_robot
 from urdf_usd.conformance.engines.prepared_urdf import Step, UrdfCopy, prepare
+from urdf_usd.conformance.engines.statements import Array
 from urdf_usd.conformance.observation import robot as obs
 
 
 class Kinematics(Struct, frozen=True, eq=False):
-    """How a library computes poses from coordinates."""
-
-    initial: statements.Array  # all coordinates at the initial pose
-    place: Callable[
-        [statements.Array], statements.Placed
-    ]  # poses of all bodies, from all coordinates
+    initial: Array  # all coordinates at the initial pose
+    # poses of all bodies, from all coordinates
+    place: Callable[[Array], statements.Placed]
     # (K, n) coordinates of a joint in the form of the library, from those of an observation
-    convert: Callable[[obs.JointObservation, statements.Array], statements.Array] = (
-        lambda _, values: values
-    )
-    world: statements.Array = field(
-        default_factory=lambda: np.eye(4)
-    )  # pose of the body of number -1
+    convert: Callable[[obs.JointObservation, Array], Array] = lambda _, values: values
+    world: Array = field(default_factory=lambda: np.eye(4))  # pose of the body of number -1
 
     def frames(
         self,
@@ -130,8 +124,6 @@ class UrdfReader(_Library, frozen=True):
 
 
 class MjcfBody(Struct, frozen=True):
-    """A body as a library reads it, and the joints that move it."""
-
     # each with the number of its first coordinate, and without names
     joints: Sequence[tuple[int, obs.JointObservation]]
     mass: obs.MassProperties | None
@@ -192,7 +184,7 @@ class MjcfReader(_Library, frozen=True):
         blocked = statements.unreachable_joints(read, chosen, frozenset({obs.JointType.FLOATING}))
         reached = statements.reachable_links(own.root, read, blocked)
 
-        def convert(joint: obs.JointObservation, values: statements.Array) -> statements.Array:
+        def convert(joint: obs.JointObservation, values: Array) -> Array:
             if obs.COORDINATES[joint.type] > 1:
                 return model.kinematics.convert(joint, values)
             return values + float(model.kinematics.initial[starts[joint.name]])

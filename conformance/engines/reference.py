@@ -278,8 +278,6 @@ def _digest(image: ImageFile) -> tuple[str, None] | tuple[None, str]:
 
 
 class ReferenceEngine:
-    """Reads a URDF by its specification."""
-
     name = NAME
     side = protocol.Side.URDF
 

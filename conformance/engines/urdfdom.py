@@ -23,8 +23,6 @@ _CHILD = re.compile(r'^"(?P<joint>.*)" -> "(?P<child>.*)"$', re.MULTILINE)
 
 
 class UrdfdomEngine(Struct, frozen=True):
-    """Reads the tree of a URDF with urdfdom."""
-
     name: str = "urdfdom"
     side: protocol.Side = protocol.Side.URDF
 

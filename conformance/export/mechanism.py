@@ -118,8 +118,6 @@ def read_connections(reading: Reading, notes: list[Diagnostic]) -> list[Connecti
 
 
 class _StageRobot(Struct):
-    """Bodies that joints connect."""
-
     bodies: list[str]  # paths of the bodies, in stage order
     joints: list[str]  # paths of the joints
     roots: list[str]  # paths of the articulation roots at or above bodies or joints

@@ -35,8 +35,6 @@ _DEFAULT_COLOR = (0.18, 0.18, 0.18)
 
 
 class Texture(Struct, frozen=True, eq=False):
-    """An image that gives the colour of a mesh."""
-
     material: str  # name of the material
     reference: str  # path in the stage
     location: str  # path that it resolves to, perhaps inside a package

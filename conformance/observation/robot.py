@@ -34,8 +34,6 @@ SINGLE_PRECISION = 2.0**-24
 
 
 class DriveObservation(Struct, frozen=True):
-    """The drive of a joint with one axis."""
-
     joint: str  # URDF name
     stiffness: float  # [N m/rad or N/m]
     damping: float  # [N m s/rad or N s/m]
@@ -338,8 +336,6 @@ class AssemblyGap(Struct, frozen=True):
 
 
 class Observation(Struct, frozen=True, eq=False):
-    """Everything that one engine states about one file."""
-
     engine: str  # name of the engine
     robot: str | None  # name of the robot as the engine reports it, or None
     root: str  # URDF name of the root link

@@ -230,11 +230,10 @@ def named_prims(usd: str) -> observed.NamedPrims:
         connected = {joint.path: joint for joint in (*tree.joints, *tree.loops)}
         every = (str(prim.GetPath()) for prim in Usd.PrimRange(reading.robot, stages.PROXIES))
         in_order = [connected[x] for x in every if x in connected and x in reading.joints]
+        named = (observed.NamedJoint(x.path, x.name, x.ends, x.mobility.type) for x in in_order)
         return observed.NamedPrims(
             links=tuple(observed.NamedPrim(x.path, x.name, x.is_body) for x in reading.ranked),
-            joints=tuple(
-                observed.NamedJoint(x.path, x.name, x.ends, x.mobility.type) for x in in_order
-            ),
+            joints=tuple(named),
         )
 
 

@@ -88,9 +88,8 @@ def body_mass(reading: Reading, path: str) -> BodyMass:
     if is_finite and len(values := prim.GetAttribute(_NEWTON_INERTIA).Get() or ()) == 6:
         # Newton reads it instead of the mass schema.
         xx, yy, zz, xy, xz, yz = (float(value) * units.inertia for value in values)
-        restated = Restatement(
-            name, _NEWTON_INERTIA, statements.vec6(inertia), (xx, xy, xz, yy, yz, zz)
-        )
+        second = xx, xy, xz, yy, yz, zz
+        restated = Restatement(name, _NEWTON_INERTIA, statements.vec6(inertia), second)
     own_center = prim.GetAttribute(_CENTER).Get() if is_applied else None
     has_center = own_center is not None and bool(np.isfinite(own_center).all())
     authored = {"mass": has_mass, "centre of mass": has_center, "inertia": has_moments}

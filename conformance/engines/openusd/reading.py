@@ -202,9 +202,8 @@ class Reading(Struct, frozen=True, eq=False, dict=True):
                 weld = None
                 if joint is not None and kind is not None:
                     weld = Weld(joint, kind, text_attribute(prim, "urdf:joint:parent"))
-                found[path] = LinkPrim(
-                    path, urdf_name(prim), carrier, outer.name if outer else None, weld
-                )
+                nearest = outer.name if outer else None
+                found[path] = LinkPrim(path, urdf_name(prim), carrier, nearest, weld)
             if prim.IsA(UsdGeom.Gprim) and prim.GetPath() not in above:
                 prims.PruneChildren()
         return tuple(found.values())

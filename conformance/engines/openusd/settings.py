@@ -489,9 +489,8 @@ def _contact_settings(reading: Reading, joints: Sequence[Connection]) -> Setting
     for pair, source in {**named, **dict(_filtered_groups(reading))}.items():
         if matters(pair):
             subject, other = (reading.subject(reading.prim(path)) for path in sorted(pair))
-            found = note(
-                subject, f"does not collide with {other}: {source}", "contacts", "no contacts"
-            )
+            message = f"does not collide with {other}: {source}"
+            found = note(subject, message, "contacts", "no contacts")
             attribute = "physics:filteredPairs" if pair in named else ""
             yield structs.replace(found, attribute=attribute, partner=other)
 

@@ -330,9 +330,8 @@ def observe_simulation(
                 * position
                 for x in ("Position", "Velocity")
             )
-            drives.append(
-                observed.DriveObservation(name, stiffness, damping, place, rate, is_acceleration)
-            )
+            gains = stiffness, damping, place, rate, is_acceleration
+            drives.append(observed.DriveObservation(name, *gains))
         armatures = (
             *(stages.number_attribute(prim, x) for x in ("newton:armature", "mjc:armature")),
             stages.number_attribute(prim, "physxJoint:armature", "PhysxJointAPI"),
