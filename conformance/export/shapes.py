@@ -79,7 +79,7 @@ def read_shapes(
         pose, geometry, mesh = shape
         if mesh is not None:
             meshes[path] = mesh
-            if texture and mesh.attributes.texture_coordinates is not None:
+            if texture and mesh.coordinate_set(0) is not None:
                 textures[path] = texture
         name, custom = prim.GetDisplayName() or prim.GetName(), read_custom(prim)
         if Role.COLLISION in roles:
@@ -207,8 +207,9 @@ def _surface(
             coordinates = meshing.corner_values(values, indices[order])
         except appearances.UnusableError:
             pass
-    attributes = meshing.SurfaceAttributes(coordinate_sets=(coordinates,))
-    return meshing.build_mesh(points, geometry.counts, corners[order], attributes=attributes)
+    return meshing.build_mesh(
+        points, geometry.counts, corners[order], coordinate_sets=(coordinates,)
+    )
 
 
 class _Source(Struct, frozen=True, eq=False):

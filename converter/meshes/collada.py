@@ -1,15 +1,12 @@
 """COLLADA files: the surfaces of the scene as one mesh.
 
-Units and axes:
+``<unit>`` is applied, and so are the transforms of all nodes above a geometry. ``<up_axis>`` is
+not applied but reported. So do the tools that robots are made with: rviz and geometric_shapes
+(hence MoveIt) reset the rotation that assimp derives from it, Gazebo and trimesh never read it,
+PyBullet 3.2.7 leaves a ``Y_UP`` mesh as it is, and MeshLab writes ``Y_UP`` on Z-up parts.
 
-* ``<unit>`` is applied, and so are the transforms of all nodes above a geometry.
-* ``<up_axis>`` is not applied but reported. So do the tools that robots are made with:
-  rviz and geometric_shapes (hence MoveIt) reset the rotation that assimp derives from
-  it, Gazebo and trimesh never read it, PyBullet 3.2.7 was measured to leave a ``Y_UP``
-  mesh as it is, and MeshLab writes ``Y_UP`` on Z-up parts. (three.js does apply it.)
-
-Invalid references and primitives refuse the document. v points up, as in USD. Colours
-have no colour space; tools display them as sRGB.
+Invalid references and primitives refuse the document. v points up, as in USD. Colours have no
+colour space; tools display them as sRGB.
 """
 
 from __future__ import annotations
@@ -20,26 +17,24 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, TypeAlias, TypeVar
 
-import msgspec
 import numpy as np
 from lxml import etree
+from msgspec import structs
 from numpy.typing import NDArray
 
 from urdf_usd.converter.meshes import mesh as meshes
 from urdf_usd.converter.meshes import mesh_materials as mm
+from urdf_usd.converter.meshes.mesh import require
 
 Element: TypeAlias = Any  # of lxml, whose type allows tags as bytes
 _Number = TypeVar("_Number", np.float64, np.int32)
 
-_FLOATS = msgspec.json.Decoder(list[float])
-_COMMAS = bytes.maketrans(b" ", b",")
 # Number of values of each transform.
 _TRANSFORMS = {"lookat": 9, "matrix": 16, "rotate": 4, "scale": 3, "skew": 7, "translate": 3}
 # Instances can multiply or be cyclic.
 _MOST_NODES = 100_000
 _PRIMITIVES = frozenset({"polygons", "polylist", "triangles", "trifans", "tristrips"})
 _WRAPS = {
-    "WRAP": mm.Wrap.REPEAT,
     "MIRROR": mm.Wrap.MIRROR,
     "CLAMP": mm.Wrap.CLAMP,
     "BORDER": mm.Wrap.BLACK,
@@ -48,33 +43,29 @@ _WRAPS = {
 _LUMINANCE = (0.212671, 0.715160, 0.072169)
 
 
+# What overflows is refused by build_mesh.
+@np.errstate(all="ignore")
 def read_dae(data: bytes) -> meshes.PolygonMesh:
     """Read all surfaces that the scene of a COLLADA document shows [m].
 
-    Cameras, lights, lines and animations are ignored, and skins are read in their bind
-    pose. Faces stay counter-clockwise under mirroring transforms. For a document without a
-    scene, each geometry is read once.
+    Cameras, lights, lines and animations are ignored, and skins are read in their bind pose. Faces
+    stay counter-clockwise under mirroring transforms. Without a scene, each geometry is read once.
 
     Raises:
         MeshError: The text is not XML, not COLLADA, has holes or morphs, or no surface.
     """
     root = _parse(data)
-    if root.tag != "COLLADA":
-        raise meshes.MeshError(f"it is XML but not COLLADA: its root is <{root.tag}>")
+    require(root.tag == "COLLADA", f"it is XML but not COLLADA: its root is <{root.tag}>")
     unit = root.find("asset/unit")
-    try:
-        metres = float(unit.get("meter", "1")) if unit is not None else 1.0
-    except ValueError:
-        metres = math.nan
-    if not (math.isfinite(metres) and metres > 0):
+    metres = mm.finite(unit.get("meter", "1")) if unit is not None else 1.0
+    if metres is None or metres <= 0:
         raise meshes.MeshError("its <unit> is not a positive number of metres")
     up_axis = (root.findtext("asset/up_axis") or "").strip().upper()
     parts = _Document(root).parts()
-    if not parts:
-        raise meshes.MeshError("it shows no surface")
+    require(parts, "it shows no surface")
     # COLLADA's default is Y_UP.
     ignored = {"X_UP": "X_UP", "Z_UP": None}.get(up_axis, "Y_UP")
-    return msgspec.structs.replace(meshes.join_parts(parts, metres), ignored_up_axis=ignored)
+    return structs.replace(meshes.join_parts(parts, metres), ignored_up_axis=ignored)
 
 
 def _parse(data: bytes) -> Element:
@@ -91,55 +82,32 @@ def _parse(data: bytes) -> Element:
     except (etree.XMLSyntaxError, LookupError, ValueError) as error:
         reason = getattr(error, "msg", None) or error
         raise meshes.MeshError(f"it is not well-formed XML: {reason}") from error
-    if next(root.iter(etree.Entity), None) is not None:
-        raise meshes.MeshError("it is not well-formed XML: it uses entities")
+    has_entities = next(root.iter(etree.Entity), None) is not None
+    require(not has_entities, "it is not well-formed XML: it uses entities")
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
     return root
 
 
-def read_floats(text: bytes) -> NDArray[np.float64]:
-    """Read numbers between white space.
-
-    Decimals that are separated by single spaces, which exporters write, are read as
-    JSON: in a third of numpy's time, with the same rounding. All others are read by numpy.
-
-    Raises:
-        ValueError: Something in there is not a number.
-    """
-    if b"," not in text:
-        content = b"[" + text.strip().translate(_COMMAS) + b"]"
-        with suppress(msgspec.DecodeError):
-            decoded = _FLOATS.decode(content)
-            numbers = np.fromiter(decoded, np.float64, len(decoded))
-            # The sign of the integer -0 would be lost.
-            if numbers.all() or not (b"-0," in content or content.endswith(b"-0]")):
-                return numbers
-    return _read_numbers(text, np.float64)
-
-
-def _read_numbers(text: bytes, kind: type[_Number]) -> NDArray[_Number]:
+def read_numbers(element: Element | None, kind: type[_Number]) -> NDArray[_Number]:
+    """Read the numbers of an element between white space; ValueError for anything else."""
+    text = b"" if element is None else (element.text or "").encode().strip()
     with warnings.catch_warnings():
         # For invalid text, older numpy only warns.
         warnings.simplefilter("error", DeprecationWarning)
         try:
-            # For white space only, numpy returns one number.
-            return np.fromstring(text if text.strip() else b"", kind, sep=" ")
+            return np.fromstring(text, kind, sep=" ")
         except DeprecationWarning as warning:
             raise ValueError(*warning.args) from warning
 
 
-def _text(element: Element | None) -> bytes:
-    return b"" if element is None else (element.text or "").encode()
-
-
 def _numbers(element: Element | None, count: int | None = None) -> meshes.Matrix:
     try:
-        numbers = read_floats(_text(element))
+        numbers = read_numbers(element, np.float64)
     except ValueError as error:
         raise meshes.MeshError("an element does not consist of numbers") from error
-    if element is not None and count not in (None, len(numbers)):
-        raise meshes.MeshError(f"<{element.tag}> has {len(numbers)} numbers")
+    if element is not None:
+        require(count in {None, len(numbers)}, f"<{element.tag}> has {len(numbers)} numbers")
     return numbers
 
 
@@ -158,10 +126,25 @@ class _Document:
         # Sets of texture coordinates are numbered in order of their names.
         ordered = sorted(named, key=lambda name: (len(name), name))
         self._sets = {name: number for number, name in enumerate(ordered)}
-        self._materials = _read_materials(root, self._sets)
         self._sources = {source.get("id", ""): source for source in root.iter("source")}
         self._rows: dict[tuple[str, int], meshes.Matrix | None] = {}
-        self._matrices: dict[Element, NDArray[np.float32]] = {}
+        effects = {effect.get("id", ""): effect for effect in root.iter("effect")}
+        images = {image.get("id", ""): image for image in root.iter("image")}
+        # Set of texture coordinates by symbol, of each material.
+        bound: dict[str, dict[str, int]] = {}
+        for instance in root.iter("instance_material"):
+            symbols = bound.setdefault(_target(instance, "target"), {})
+            for entry in instance.iter("bind_vertex_input"):
+                if entry.get("input_semantic") == "TEXCOORD":
+                    number = self._sets.get(entry.get("input_set", "0"), 0)
+                    symbols.setdefault(entry.get("semantic", ""), number)
+        self._materials: dict[str, mm.MeshMaterial] = {}
+        for material in root.iter("material"):
+            effect = effects.get(_target(material.find("instance_effect"), "url"))
+            if effect is not None:
+                key = material.get("id", "")
+                own = material.get("name") or key, effect, images, bound.get(key, {})
+                self._materials[key] = _material(*own)
 
     def parts(self) -> list[tuple[meshes.PolygonMesh, mm.MeshMaterial | None]]:
         """Return the parts of all instances, in the order of the document."""
@@ -200,83 +183,44 @@ class _Document:
                 return
             element, transform = pending.pop()
             if element.tag == "node":
-                if element not in self._matrices:
-                    self._matrices[element] = self._matrix(element)
-                # Overflow is reported when the mesh is built.
-                with np.errstate(all="ignore"):
-                    transform = transform @ self._matrices[element].astype(np.float64)
+                transform = transform @ _matrix(element).astype(np.float64)
                 inside = (one for one in reversed(element) if one.tag in {"node", *targets})
                 pending += [(child, transform) for child in inside]
                 continue
             url = element.get("url", "")
-            target = targets[element.tag].get(url[1:]) if url.startswith("#") else None
-            if target is None:
-                raise meshes.MeshError(f"<{element.tag}> refers to {url!r}, which is not there")
+            found = targets[element.tag]
+            target: Element = found.get(url[1:]) if url.startswith("#") else None
+            require(target is not None, f"<{element.tag}> refers to {url!r}, which is not there")
             if element.tag == "instance_node":
                 pending.append((target, transform))
                 continue
             if element.tag == "instance_controller":
                 skin = target.find("skin")
                 target = targets["instance_geometry"].get(_target(skin, "source"))
-                if target is None:
-                    raise meshes.MeshError(f"controller {url!r} is no skin of a geometry")
+                require(target is not None, f"controller {url!r} is no skin of a geometry")
                 shape = skin.find("bind_shape_matrix")
                 if shape is not None:
-                    bound = _numbers(shape, 16).astype(np.float32).reshape(4, 4)
-                    with np.errstate(all="ignore"):
-                        transform = transform @ bound
+                    transform = transform @ _numbers(shape, 16).astype(np.float32).reshape(4, 4)
             bindings = element.iter("instance_material")
             yield target, transform, {b.get("symbol", ""): _target(b, "target") for b in bindings}
         raise meshes.MeshError("its instances exceed the limit")
-
-    def _matrix(self, node: Element) -> NDArray[np.float32]:
-        """Return the product of a node's transforms, in float32 as the points."""
-        product = np.eye(4, dtype=np.float32)
-        for element in node:
-            if element.tag not in _TRANSFORMS:
-                continue
-            numbers = _numbers(element, _TRANSFORMS[element.tag])
-            matrix = np.eye(4, dtype=np.float32)
-            match element.tag:
-                case "matrix":
-                    matrix = numbers.astype(np.float32).reshape(4, 4)
-                case "translate":
-                    matrix[:3, 3] = numbers
-                case "scale":
-                    matrix[range(3), range(3)] = numbers
-                case "lookat" | "skew":
-                    # Of cameras. A surface below is refused, as its points are not finite.
-                    matrix[:] = math.nan
-                case _:
-                    length = math.hypot(*numbers[:3].tolist())
-                    if length:
-                        matrix[:3, :3] = _rotation(numbers[:3] / length, numbers[3:])
-            with np.errstate(all="ignore"):
-                product = product @ matrix
-        return product
 
     # Geometries
 
     def _geometry(self, geometry: Element) -> Iterator[tuple[meshes.PolygonMesh, str]]:
         """Yield the primitives of a geometry in its own frame."""
-        mesh = geometry.find("mesh")
-        vertices = None if mesh is None else mesh.find("vertices")
-        inputs = () if vertices is None else vertices
-        position = next((one for one in inputs if one.get("semantic") == "POSITION"), None)
-        if mesh is None or vertices is None or position is None:
+        position = geometry.find("mesh/vertices/*[@semantic='POSITION']")
+        if position is None:
             return
-        name = _target(position, "source")
-        source = next((s for s in mesh.findall("source") if s.get("id") == name), None)
-        if source is None:
-            raise meshes.MeshError(f"positions are to be in {name!r}, which is not there")
-        if len(source.findall("technique_common/accessor/param")) != 3:
-            raise meshes.MeshError(f"positions in {name!r} have not three coordinates")
+        vertices, name = position.getparent(), _target(position, "source")
+        mesh = vertices.getparent()
+        source: Element = next((s for s in mesh.findall("source") if s.get("id") == name), None)
+        require(source is not None, f"positions are to be in {name!r}, which is not there")
+        names = source.findall("technique_common/accessor/param")
+        require(len(names) == 3, f"positions in {name!r} have not three coordinates")
         numbers = _numbers(source.find("float_array"))
-        if len(numbers) % 3:
-            raise meshes.MeshError(f"positions in {name!r} are incomplete")
-        # Overflow to infinity is refused later.
-        with np.errstate(over="ignore"):
-            points = numbers.astype(np.float32).astype(np.float64).reshape(-1, 3)
+        require(len(numbers) % 3 == 0, f"positions in {name!r} are incomplete")
+        points = numbers.astype(np.float32).astype(np.float64).reshape(-1, 3)
         for element in mesh:
             if element.tag in _PRIMITIVES:
                 part = self._primitive(element, vertices, points)
@@ -287,10 +231,8 @@ class _Document:
         self, element: Element, vertices: Element, points: meshes.Matrix
     ) -> meshes.PolygonMesh:
         inputs = [(entry, entry.get("offset", "")) for entry in element.findall("input")]
-        if not all(offset.isdecimal() for _, offset in inputs):
-            raise meshes.MeshError("an input has no offset")
-        if any(len(offset) > 8 for _, offset in inputs):
-            raise meshes.MeshError("its indices are broken")
+        require(all(offset.isdecimal() for _, offset in inputs), "an input has no offset")
+        require(all(len(offset) <= 8 for _, offset in inputs), "its indices are broken")
         shared = {
             (entry.get("semantic", ""), 0): _target(entry, "source")
             for entry in vertices.findall("input")
@@ -325,50 +267,62 @@ class _Document:
                 rows = np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0)
             return meshes.corner_values(rows, columns[column])
 
-        attributes = meshes.SurfaceAttributes(
-            normals=values("NORMAL", 0, 3),
-            coordinate_sets=tuple(
-                values("TEXCOORD", number, 2) for number in range(max(len(self._sets), 1))
-            ),
-            colors=values("COLOR", 0, 3),
+        sets = tuple(values("TEXCOORD", number, 2) for number in range(max(len(self._sets), 1)))
+        normals, colors = values("NORMAL", 0, 3), values("COLOR", 0, 3)
+        return meshes.PolygonMesh(
+            points, counts, columns[vertex], normals=normals, coordinate_sets=sets, colors=colors
         )
-        return meshes.PolygonMesh(points, counts, columns[vertex], attributes=attributes)
 
     def _source(self, name: str, width: int) -> meshes.Matrix | None:
         """Read the first components of a source's rows; None if they are not complete."""
         key = name, width
         if key not in self._rows:
             self._rows[key] = None
-            source = self._sources.get(name)
-            accessor = None if source is None else source.find("technique_common/accessor")
+            source = self._sources.get(name, etree.Element("source"))
+            accessor = source.find("technique_common/accessor")
             with suppress(ValueError):
                 stride = int("1" if accessor is None else accessor.get("stride", "1"))
-                numbers = read_floats(_text(None if source is None else source.find("float_array")))
+                numbers = read_numbers(source.find("float_array"), np.float64)
                 if stride >= width and len(numbers) and not len(numbers) % stride:
                     self._rows[key] = numbers.reshape(-1, stride)[:, :width]
         return self._rows[key]
 
 
-def _rotation(axis: meshes.Matrix, angle_deg: meshes.Matrix) -> NDArray[np.float32]:
-    """Return Rodrigues' formula in float32, as in OpenGL."""
-    x, y, z = axis.astype(np.float32)
-    angle = angle_deg.astype(np.float32) * np.float32(math.pi) / np.float32(180.0)
-    cosine, sine = np.cos(angle)[0], np.sin(angle)[0]
-    rest = np.float32(1.0) - cosine
-    return np.array(
-        (
-            (rest * x * x + cosine, rest * x * y - sine * z, rest * x * z + sine * y),
-            (rest * x * y + sine * z, rest * y * y + cosine, rest * y * z - sine * x),
-            (rest * x * z - sine * y, rest * y * z + sine * x, rest * z * z + cosine),
-        ),
-        np.float32,
-    )
+def _matrix(node: Element) -> NDArray[np.float32]:
+    """Return the product of a node's transforms, in float32 as the points."""
+    product = np.eye(4, dtype=np.float32)
+    for element in node:
+        if element.tag not in _TRANSFORMS:
+            continue
+        numbers = _numbers(element, _TRANSFORMS[element.tag])
+        matrix = np.eye(4, dtype=np.float32)
+        match element.tag:
+            case "matrix":
+                matrix = numbers.astype(np.float32).reshape(4, 4)
+            case "translate":
+                matrix[:3, 3] = numbers
+            case "scale":
+                matrix[range(3), range(3)] = numbers
+            case "lookat" | "skew":
+                # Of cameras. A surface below is refused, as its points are not finite.
+                matrix[:] = math.nan
+            case _:
+                if length := math.hypot(*numbers[:3].tolist()):
+                    # Rodrigues' formula in float32, as in OpenGL.
+                    x, y, z = axis = (numbers[:3] / length).astype(np.float32)
+                    angle = numbers[3:].astype(np.float32) * np.float32(math.pi)
+                    (cosine,), (sine,) = (f(angle / np.float32(180.0)) for f in (np.cos, np.sin))
+                    upper = np.triu(np.outer((np.float32(1.0) - cosine) * axis, axis))
+                    cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]], np.float32)
+                    matrix[:3, :3] = upper + np.triu(upper, 1).T + sine * cross
+                    matrix[range(3), range(3)] += cosine
+        product = product @ matrix
+    return product
 
 
 def _polygons(element: Element, width: int) -> tuple[meshes.Indices, NDArray[np.int32]]:
     """Return the numbers of corners of polygons, and indices, one row per corner."""
-    if element.find("ph") is not None:
-        raise meshes.MeshError("it has polygons with holes")
+    require(element.find("ph") is None, "it has polygons with holes")
     outlines = [_rows(outline, width) for outline in element.findall("p")]
     rows = np.concatenate([np.empty((0, width), np.int32), *outlines])
     if element.tag == "polylist":
@@ -387,41 +341,18 @@ def _polygons(element: Element, width: int) -> tuple[meshes.Indices, NDArray[np.
                 strip[1::2] = strip[1::2, [1, 0, 2]]
             triangles.append(strip)
         rows = np.concatenate(triangles).reshape(-1, width)
-    if len(rows) % 3:
-        raise meshes.MeshError("its last triangle is incomplete")
+    require(len(rows) % 3 == 0, "its last triangle is incomplete")
     return np.full(len(rows) // 3, 3, np.int32), rows
 
 
 def _rows(element: Element | None, width: int) -> NDArray[np.int32]:
     try:
-        return _read_numbers(_text(element), np.int32).reshape(-1, width)
+        return read_numbers(element, np.int32).reshape(-1, width)
     except ValueError as error:
         raise meshes.MeshError("its indices are broken") from error
 
 
-# Materials.
-
-
-def _read_materials(root: Element, sets: Mapping[str, int]) -> dict[str, mm.MeshMaterial]:
-    """Read the materials of a document by id; sets of texture coordinates have numbers."""
-    effects = {effect.get("id", ""): effect for effect in root.iter("effect")}
-    images = {image.get("id", ""): image for image in root.iter("image")}
-    # Set of texture coordinates by symbol, of each material.
-    bound: dict[str, dict[str, int]] = {}
-    for instance in root.iter("instance_material"):
-        symbols = bound.setdefault(_target(instance, "target"), {})
-        for entry in instance.iter("bind_vertex_input"):
-            if entry.get("input_semantic") == "TEXCOORD":
-                number = sets.get(entry.get("input_set", "0"), 0)
-                symbols.setdefault(entry.get("semantic", ""), number)
-    materials = {}
-    for material in root.iter("material"):
-        effect = effects.get(_target(material.find("instance_effect"), "url"))
-        if effect is not None:
-            key = material.get("id", "")
-            name = material.get("name") or key
-            materials[key] = _material(name, effect, images, bound.get(key, {}))
-    return materials
+# Materials
 
 
 def _material(
@@ -444,39 +375,29 @@ def _material(
         found = numbers(f"{tag}/color")
         return [*found, 1.0][:4] if len(found) >= 3 else None
 
-    def texture(tag: str, **changes: Any) -> tuple[mm.MeshTexture | None, dict[str, Any]]:  # noqa: ANN401
-        use = shader.find(f"{tag}/texture")
-        if use is None:
-            return None, {}
-        number = sets.get(use.get("texcoord", ""), 0)
-        return _texture(use, params, images), {"coordinates": number, **changes}
-
     transparent = shader.find("transparent")
     mode = "A_ONE" if transparent is None else transparent.get("opaque", "A_ONE")
     opacity = (numbers("transparency/float") or [1.0])[0]
     if factors := color("transparent"):
-        if mode in {"RGB_ZERO", "RGB_ONE"}:
-            opacity *= sum(c * w for c, w in zip(factors, _LUMINANCE, strict=False))
-        else:
-            opacity *= factors[3]
+        weights = _LUMINANCE if mode in {"RGB_ZERO", "RGB_ONE"} else (0.0, 0.0, 0.0, 1.0)
+        opacity *= sum(c * w for c, w in zip(factors, weights, strict=False))
         opacity = 1.0 - opacity if mode in {"RGB_ZERO", "A_ZERO"} else opacity
     opacity = mm.visible(opacity)
-    uses = [
-        (mm.Slot.COLOR, *texture("diffuse")),
-        (mm.Slot.EMISSION, *texture("emission")),
-    ]
-    # Other modes use the luminance, which is not supported by shaders.
-    if mode == "A_ONE":
-        alpha = texture("transparent", components="a", gain=(opacity,) * 4)
-        uses.append((mm.Slot.OPACITY, *alpha))
+    uses = []
+    for slot, tag, changes in (
+        (mm.Slot.COLOR, "diffuse", {}),
+        (mm.Slot.EMISSION, "emission", {}),
+        (mm.Slot.OPACITY, "transparent", {"components": "a", "gain": (opacity,) * 4}),
+    ):
+        use = shader.find(f"{tag}/texture")
+        # Other modes of opacity use the luminance, which is not supported by shaders.
+        if use is not None and (not changes or mode == "A_ONE"):
+            number = sets.get(use.get("texcoord", ""), 0)
+            uses.append((slot, _texture(use, params, images), {"coordinates": number, **changes}))
     marks = {(element.text or "").strip() for element in effect.iter("double_sided")}
+    is_double = not marks.isdisjoint({"1", "true"})
     return mm.assemble_material(
-        name,
-        color("diffuse"),
-        opacity,
-        color("emission"),
-        uses,
-        double_sided=not marks.isdisjoint({"1", "true"}),
+        name, color("diffuse"), opacity, color("emission"), uses, double_sided=is_double
     )
 
 

@@ -1,11 +1,8 @@
 """glTF 2.0, binary or text: the surfaces of the scene as one mesh [m].
 
-glTF is Y up by its specification; positions are rotated to Z up, as in Drake and
-Gazebo. Its v coordinate points down from the upper edge of an image and is flipped.
-Colours are linear. Metallic-roughness materials are read; others are left out.
-
-trimesh 5.2 is not used because it rounds colours to 255 steps and drops wrap modes,
-texture transforms, further sets of texture coordinates, emission and double-sidedness.
+glTF is Y up by its specification; positions are rotated to Z up, as in Drake and Gazebo. Its v
+coordinate points down from the upper edge of an image and is flipped. Colours are linear.
+Metallic-roughness materials are read; others are left out.
 """
 
 from __future__ import annotations
@@ -24,6 +21,7 @@ from numpy.typing import NDArray
 
 from urdf_usd.converter.meshes import mesh as meshes
 from urdf_usd.converter.meshes import mesh_materials as mm
+from urdf_usd.converter.meshes.mesh import require
 from urdf_usd.converter.meshes.mesh_materials import linear_from_srgb, srgb_from_linear
 from urdf_usd.converter.robot.spatial import rotation_from_quat_wxyz
 
@@ -35,13 +33,13 @@ _STRIPS = (5, 6)
 _MOST_NODES = 100_000
 _UPRIGHT = np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
 # Prefixes of required extensions that are read, or that do not change a surface.
-_ACCEPTED_EXTENSIONS = (
+_KNOWN_EXTENSIONS = (
     *("KHR_materials_", "KHR_texture_", "EXT_texture_", "MSFT_texture_"),
     *("KHR_mesh_quantization", "KHR_lights_", "KHR_animation_", "KHR_xmp", "KHR_node_visibility"),
 )
 # Constants of OpenGL.
 _REPEAT = 10497
-_WRAPS = {33071: mm.Wrap.CLAMP, 33648: mm.Wrap.MIRROR, _REPEAT: mm.Wrap.REPEAT}
+_WRAPS = {33071: mm.Wrap.CLAMP, 33648: mm.Wrap.MIRROR}
 
 # What is read of a document, with the names and defaults of the specification (section 5).
 
@@ -62,10 +60,9 @@ class _Scene(_Object):
 
 
 class _Node(_Object):
-    """Transform of a subtree: ``matrix`` (column-major), or the other three."""
-
     children: list[int] = []
     mesh: int | None = None
+    # Column-major, or else the other three.
     matrix: Annotated[list[float], Meta(min_length=16, max_length=16)] | None = None
     rotation: _Vec4 = (0.0, 0.0, 0.0, 1.0)  # quaternion xyzw
     scale: _Vec3 = (1.0, 1.0, 1.0)
@@ -135,9 +132,7 @@ class _Sampler(_Object):
     wrap_t: int = _REPEAT
 
 
-class _File(_Object):
-    """A buffer or an image."""
-
+class _File(_Object):  # a buffer or an image
     name: str = ""
     uri: str | None = None  # None for the binary chunk
     buffer_view: int | None = None
@@ -159,12 +154,12 @@ class _Document(_Object):
     images: list[_File] = []
 
 
+# What overflows is refused by build_mesh.
+@np.errstate(all="ignore")
 def read_gltf(
     data: bytes, read_sibling: meshes.SiblingReader = lambda _: None
 ) -> meshes.PolygonMesh:
-    """Read all surfaces of a glTF file, binary or text, as one mesh.
-
-    Skins and morph targets are ignored.
+    """Read all surfaces of a glTF file as one mesh; skins and morph targets are ignored.
 
     Raises:
         MeshError: The file is damaged or compressed, or has no surface.
@@ -181,39 +176,32 @@ def read_gltf(
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise meshes.MeshError(f"its glTF is not JSON: {error}") from error
     version = bytes(document.asset.get("version", b"")).decode(errors="replace").strip('"')
-    if version.partition(".")[0] != "2":
-        raise meshes.MeshError(f"it is glTF {version or 'of no version'}, not 2.0")
+    is_known = version.partition(".")[0] == "2"
+    require(is_known, f"it is glTF {version or 'of no version'}, not 2.0")
     for name in document.extensions_required:
-        if name.endswith("_compression"):
-            raise meshes.MeshError(f"it is compressed ({name}); export it uncompressed")
-        if not name.startswith(_ACCEPTED_EXTENSIONS):
-            raise meshes.MeshError(f"it requires the glTF extension {name!r}")
+        is_compressed, is_known = name.endswith("_compression"), name.startswith(_KNOWN_EXTENSIONS)
+        require(not is_compressed, f"it is compressed ({name}); export it uncompressed")
+        require(is_known, f"it requires the glTF extension {name!r}")
     reader = _Reader(document, chunk, read_sibling)
     parts = [part for number, matrix in _placed(document) for part in reader.place(number, matrix)]
-    if not parts:
-        raise meshes.MeshError("it holds no faces")
+    require(parts, "it holds no faces")
     return structs.replace(meshes.join_parts(parts), skipped=reader.skipped)
 
 
 def _chunks(data: bytes) -> tuple[bytes, bytes | None]:
     """Return the JSON and the numbers of a binary file."""
-    if len(data) < 12:
-        raise meshes.MeshError("its binary glTF ends in its header")
+    require(len(data) >= 12, "its binary glTF ends in its header")
     version, length = struct.unpack_from("<II", data, 4)
-    if version != 2:
-        raise meshes.MeshError(f"it is binary glTF {version}, not 2")
-    if length > len(data):
-        raise meshes.MeshError("its binary glTF is truncated")
+    require(version == 2, f"it is binary glTF {version}, not 2")
+    require(length <= len(data), "its binary glTF is truncated")
     chunks: dict[bytes, bytes] = {}
     start = 12
     while start + 8 <= length:
         size, kind = struct.unpack_from("<I4s", data, start)
         start += 8 + size
-        if start > length:
-            raise meshes.MeshError("its binary glTF is truncated")
+        require(start <= length, "its binary glTF is truncated")
         chunks.setdefault(kind, data[start - size : start])
-    if b"JSON" not in chunks:
-        raise meshes.MeshError("its binary glTF has no JSON")
+    require(b"JSON" in chunks, "its binary glTF has no JSON")
     return chunks[b"JSON"], chunks.get(b"BIN\0")
 
 
@@ -226,13 +214,12 @@ def _item(objects: Sequence[_Item], index: int | None, key: str) -> _Item:
 
 def _embedded(uri: str) -> bytes | None:
     """Return the content of a ``data:`` URI; None for any other URI."""
+    head, _, body = uri.partition(",")
     if not uri.startswith("data:"):
         return None
-    head, _, body = uri.partition(",")
-    if not head.endswith(";base64"):
-        return unquote(body).encode()
     try:
-        return base64.b64decode(body, validate=True)
+        encoded = head.endswith(";base64")
+        return base64.b64decode(body, validate=True) if encoded else unquote(body).encode()
     except (binascii.Error, ValueError) as error:
         raise meshes.MeshError("a part of it is not base64") from error
 
@@ -254,8 +241,8 @@ def _placed(document: _Document) -> Iterator[tuple[int, meshes.Matrix]]:
     placed = 0
     while pending:
         placed += 1
-        if placed + len(pending) > _MOST_NODES + len(document.nodes):
-            raise meshes.MeshError("its nodes exceed the limit")
+        is_within = placed + len(pending) <= _MOST_NODES + len(document.nodes)
+        require(is_within, "its nodes exceed the limit")
         number, above = pending.pop()
         node = _item(document.nodes, number, "nodes")
         if node.matrix is not None:
@@ -263,81 +250,74 @@ def _placed(document: _Document) -> Iterator[tuple[int, meshes.Matrix]]:
         else:
             own = np.eye(4)
             x, y, z, w = node.rotation
-            if not any(component * component for component in node.rotation):
-                raise meshes.MeshError("a rotation has no length")
+            require(any(c * c for c in node.rotation), "a rotation has no length")
             own[:3, :3] = rotation_from_quat_wxyz((w, x, y, z)) * np.array(node.scale)
             own[:3, 3] = node.translation
-        # Points that overflow are left out later.
-        with np.errstate(all="ignore"):
-            transform = above @ own
+        transform = above @ own
         if node.mesh is not None:
             yield node.mesh, transform
         pending += [(child, transform) for child in reversed(node.children)]
 
 
-class _Reader:
+class _Reader(Struct):
     """Reads meshes, materials and numbers of a document; each mesh and buffer once."""
 
-    def __init__(
-        self, document: _Document, chunk: bytes | None, read_sibling: meshes.SiblingReader
-    ) -> None:
-        self.skipped: tuple[str, ...] = ()
-        # By number and whether vertices have colours.
-        self._materials: dict[tuple[int, bool], mm.MeshMaterial] = {}
-        self._document = document
-        self._chunk = chunk
-        self._read_sibling = read_sibling
-        self._buffers: dict[int, bytes] = {}
-        self._meshes: dict[int, list[_Part]] = {}
+    document: _Document
+    chunk: bytes | None
+    read_sibling: meshes.SiblingReader
+    skipped: tuple[str, ...] = ()
+    # By number and whether vertices have colours.
+    materials: dict[tuple[int, bool], mm.MeshMaterial] = {}
+    buffers: dict[int, bytes] = {}
+    parts: dict[int, list[_Part]] = {}
 
     def place(self, number: int, transform: meshes.Matrix) -> Iterator[_Part]:
         """Yield the parts of a mesh in the scene."""
-        if number not in self._meshes:
-            mesh = _item(self._document.meshes, number, "meshes")
+        if number not in self.parts:
+            mesh = _item(self.document.meshes, number, "meshes")
             read = [self._part(primitive) for primitive in mesh.primitives]
-            self._meshes[number] = [part for part in read if part is not None]
-        return meshes.place_parts(self._meshes[number], transform)
+            self.parts[number] = [part for part in read if part is not None]
+        return meshes.place_parts(self.parts[number], transform)
 
     # Numbers
 
     def _view(self, index: int | None) -> bytes:
         """Return the bytes of a buffer view."""
-        view = _item(self._document.buffer_views, index, "bufferViews")
-        if view.buffer not in self._buffers:
-            uri = _item(self._document.buffers, view.buffer, "buffers").uri
-            content = self._chunk if view.buffer == 0 else None
+        view = _item(self.document.buffer_views, index, "bufferViews")
+        if view.buffer not in self.buffers:
+            uri = _item(self.document.buffers, view.buffer, "buffers").uri
+            content = self.chunk if view.buffer == 0 else None
             if uri is not None:
                 content = _embedded(uri)
-                content = self._read_sibling(unquote(uri)) if content is None else content
+                content = self.read_sibling(unquote(uri)) if content is None else content
             if content is None:
                 name = f"its buffer {uri[:80]!r} is not there" if uri else ""
                 raise meshes.MeshError(name or f"buffer {view.buffer} has no content")
-            self._buffers[view.buffer] = content
-        end = view.byte_offset + view.byte_length
-        if end > len(self._buffers[view.buffer]):
-            raise meshes.MeshError("a part of a buffer lies beyond its end")
-        return self._buffers[view.buffer][view.byte_offset : end]
+            self.buffers[view.buffer] = content
+        buffer, end = self.buffers[view.buffer], view.byte_offset + view.byte_length
+        require(end <= len(buffer), "a part of a buffer lies beyond its end")
+        return buffer[view.byte_offset : end]
 
     def _numbers(self, accessor: _Accessor) -> NDArray[np.generic]:
         """Return the (count, components) stored values of an accessor."""
-        if accessor.type not in _WIDTHS or accessor.component_type not in _COMPONENTS:
-            kind = f"{accessor.type!r} of {accessor.component_type}"
-            raise meshes.MeshError(f"its numbers are of type {kind}")
-        if accessor.sparse or (accessor.buffer_view is None and accessor.extensions):
-            raise meshes.MeshError("its numbers are sparse or compressed")
+        is_known = accessor.type in _WIDTHS and accessor.component_type in _COMPONENTS
+        kind = f"{accessor.type!r} of {accessor.component_type}"
+        require(is_known, f"its numbers are of type {kind}")
+        is_compressed = accessor.buffer_view is None and accessor.extensions
+        require(not (accessor.sparse or is_compressed), "its numbers are sparse or compressed")
         component, width = np.dtype(_COMPONENTS[accessor.component_type]), _WIDTHS[accessor.type]
         if accessor.buffer_view is None or not accessor.count:
             return np.zeros((accessor.count, width), component)
         content, size = self._view(accessor.buffer_view), component.itemsize * width
-        stride = self._document.buffer_views[accessor.buffer_view].byte_stride or size
-        if accessor.byte_offset + stride * (accessor.count - 1) + size > len(content):
-            raise meshes.MeshError("its numbers lie beyond the end of their buffer")
+        stride = self.document.buffer_views[accessor.buffer_view].byte_stride or size
+        end = accessor.byte_offset + stride * (accessor.count - 1) + size
+        require(end <= len(content), "its numbers lie beyond the end of their buffer")
         strides, shape = (stride, component.itemsize), (accessor.count, width)
         return np.ndarray(shape, component, content, accessor.byte_offset, strides)
 
     def _rows(self, index: int) -> meshes.Matrix:
         """Return values as floats; normalised integers are fractions (glTF 2.0, 3.6.2.2)."""
-        accessor = _item(self._document.accessors, index, "accessors")
+        accessor = _item(self.document.accessors, index, "accessors")
         stored = self._numbers(accessor)
         values: meshes.Matrix = stored.astype(np.float64)
         if stored.dtype.kind == "f" or not accessor.normalized:
@@ -350,19 +330,17 @@ class _Reader:
     def _part(self, primitive: _Primitive) -> _Part | None:
         """Return the triangles of a primitive; None if it has none."""
         mode, attributes = primitive.mode, primitive.attributes
-        if mode in _STRIPS:
-            raise meshes.MeshError("strips and fans are not supported; export triangles")
+        require(mode not in _STRIPS, "strips and fans are not supported; export triangles")
         if mode != _TRIANGLES or "POSITION" not in attributes:
             return None
         positions = self._rows(attributes["POSITION"])
-        if positions.shape[1] != 3:
-            raise meshes.MeshError("its positions are not three numbers each")
+        require(positions.shape[1] == 3, "its positions are not three numbers each")
         order = np.arange(len(positions))
         if primitive.indices is not None:
-            accessor = _item(self._document.accessors, primitive.indices, "accessors")
+            accessor = _item(self.document.accessors, primitive.indices, "accessors")
             numbers = self._numbers(accessor)
-            if numbers.dtype.kind == "f" or numbers.shape[1] != 1:
-                raise meshes.MeshError("its indices are no integers")
+            is_one_integer = numbers.dtype.kind != "f" and numbers.shape[1] == 1
+            require(is_one_integer, "its indices are no integers")
             order = numbers[:, 0].astype(np.int64)
         corners = order[: len(order) // 3 * 3]
         if not len(corners):
@@ -371,15 +349,14 @@ class _Reader:
         meshes.check_indices(len(positions), counts, corners)
 
         def read(key: str, width: int) -> meshes.Matrix:
-            """Return the rows of an attribute."""
             rows = self._rows(attributes[key])
-            if len(rows) != len(positions) or rows.shape[1] < width:
-                raise meshes.MeshError(f"its {key} do not match its points")
+            is_alike = len(rows) == len(positions) and rows.shape[1] >= width
+            require(is_alike, f"its {key} do not match its points")
             return rows[:, :width]
 
-        normals = None
-        if "NORMAL" in attributes:
-            normals = meshes.corner_values(read("NORMAL", 3), corners)
+        normals = (
+            meshes.corner_values(read("NORMAL", 3), corners) if "NORMAL" in attributes else None
+        )
         sets: list[meshes.CornerValues | None] = []
         while (key := f"TEXCOORD_{len(sets)}") in attributes:
             u, v = read(key, 2).T
@@ -388,9 +365,9 @@ class _Reader:
         material = None
         if primitive.material is not None:
             found = primitive.material, colors is not None
-            if found not in self._materials:
-                self._materials[found] = self._material(*found)
-            material = self._materials[found]
+            if found not in self.materials:
+                self.materials[found] = self._material(*found)
+            material = self.materials[found]
         own = None
         if colors is not None:
             # The material's colour is a factor of vertex colours.
@@ -399,22 +376,22 @@ class _Reader:
                 linear = linear * linear_from_srgb(material.color)
             values, indices = np.unique(linear, axis=0, return_inverse=True)
             own = meshes.corner_values(srgb_from_linear(values), indices.reshape(-1))
-        seen = meshes.SurfaceAttributes(normals, tuple(sets), own)
-        surface = meshes.PolygonMesh(positions, counts, corners.astype(np.int32), attributes=seen)
+        indices = corners.astype(np.int32)
+        surface = meshes.PolygonMesh(
+            positions, counts, indices, normals=normals, coordinate_sets=tuple(sets), colors=own
+        )
         return surface, material
 
     # Materials
 
     def _material(self, index: int, colored: bool) -> mm.MeshMaterial:
         """Read a material; vertex colours are factors of its colour, unless that is an image."""
-        material = _item(self._document.materials, index, "materials")
-        if "KHR_materials_pbrSpecularGlossiness" in material.extensions:
-            raise meshes.MeshError("specular-glossiness is not supported")
+        material = _item(self.document.materials, index, "materials")
+        is_glossy = "KHR_materials_pbrSpecularGlossiness" in material.extensions
+        require(not is_glossy, "specular-glossiness is not supported")
         color, surface = material.pbr.base_color_texture, material.pbr.metallic_roughness_texture
-        metallic, roughness = (
-            mm.unit(material.pbr.metallic_factor),
-            mm.unit(material.pbr.roughness_factor),
-        )
+        factors = material.pbr.metallic_factor, material.pbr.roughness_factor
+        metallic, roughness = map(mm.unit, factors)
         emissive = mm.unit_color(material.emissive_factor)
         *linear, alpha = map(mm.unit, material.pbr.base_color_factor)
         blends = material.alpha_mode in {"BLEND", "MASK"}
@@ -447,9 +424,9 @@ class _Reader:
 
     def _texture(self, use: _TextureUse) -> mm.MeshTexture:
         """Return a texture; without content if its image is in another file."""
-        if "KHR_texture_transform" in use.extensions:
-            raise meshes.MeshError("transforms of textures are not supported")
-        document, sampler = self._document, _Sampler()
+        is_moved = "KHR_texture_transform" in use.extensions
+        require(not is_moved, "transforms of textures are not supported")
+        document, sampler = self.document, _Sampler()
         texture = _item(document.textures, use.index, "textures")
         if texture.sampler is not None:
             sampler = _item(document.samplers, texture.sampler, "samplers")
@@ -459,9 +436,7 @@ class _Reader:
         if content is None and image.buffer_view is not None:
             content = self._view(image.buffer_view)
         reference = unquote(uri) if content is None else image.name or f"image_{texture.source}"
-        sampling = mm.Sampling(
-            wrap_s=_WRAPS.get(sampler.wrap_s, mm.Wrap.REPEAT),
-            wrap_t=_WRAPS.get(sampler.wrap_t, mm.Wrap.REPEAT),
-            coordinates=use.tex_coord,
-        )
+        wraps = (_WRAPS.get(wrap, mm.Wrap.REPEAT) for wrap in (sampler.wrap_s, sampler.wrap_t))
+        wrap_s, wrap_t = wraps
+        sampling = mm.Sampling(wrap_s=wrap_s, wrap_t=wrap_t, coordinates=use.tex_coord)
         return mm.MeshTexture(reference, content, sampling)

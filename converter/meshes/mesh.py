@@ -1,13 +1,9 @@
-"""The mesh that all readers return, and the operations on its arrays.
-
-Surfaces are (N, 3) points, the (F,) numbers of corners of faces, and the points of all
-corners, face by face. Values of corners are (K, D) values, and the value of each corner.
-"""
+"""The mesh that all readers return, and operations on arrays like its own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from msgspec import Struct, structs
@@ -38,6 +34,12 @@ class MeshError(Exception):
         self.reason = truncate(reason, LONG_TEXT)
 
 
+def require(condition: object, reason: str) -> None:
+    """Refuse a mesh file for a reason unless a condition holds."""
+    if not condition:
+        raise MeshError(reason)
+
+
 class _Arrays(Struct, frozen=True, eq=False):
     def __post_init__(self) -> None:
         for value in structs.astuple(self):
@@ -52,9 +54,19 @@ class CornerValues(_Arrays, frozen=True, eq=False):
     indices: Indices  # value of each corner, in the order of ``face_indices``
 
 
-class SurfaceAttributes(_Arrays, frozen=True, eq=False):
-    """Attributes of a surface besides positions and faces; None if absent."""
+class PolygonMesh(_Arrays, frozen=True, eq=False):
+    """A polygon mesh, in read-only arrays.
 
+    From :func:`build_mesh`, all points belong to faces, and faces have three distinct points.
+    """
+
+    points: Points  # (N, 3) in the frame of the file [m]
+    face_counts: Integers  # (F,) number of corners of each face
+    # Points of all corners, face by face, counter-clockwise seen from outside.
+    face_indices: Integers
+    ignored_up_axis: str | None = None  # X_UP or Y_UP if the file has it
+    skipped: tuple[str, ...] = ()  # omitted content of the file
+    sibling_files: tuple[str, ...] = ()  # other files that were read with the mesh file
     normals: CornerValues | None = None  # unit vectors; zero before build_mesh for none
     # By number: (u, v) with v up: the lower edge of the image is v = 0; None for unused sets.
     coordinate_sets: tuple[CornerValues | None, ...] = ()
@@ -65,9 +77,9 @@ class SurfaceAttributes(_Arrays, frozen=True, eq=False):
     groups: tuple[str, ...] = ()  # names may repeat
 
     @property
-    def texture_coordinates(self) -> CornerValues | None:
-        """The first set of texture coordinates."""
-        return self.coordinate_set(0)
+    def has_groups(self) -> bool:
+        """Whether at least two groups have faces."""
+        return self.face_groups is not None and bool(self.face_groups[0] != self.face_groups[-1])
 
     def coordinate_set(self, number: int) -> CornerValues | None:
         return self.coordinate_sets[number] if number < len(self.coordinate_sets) else None
@@ -76,53 +88,29 @@ class SurfaceAttributes(_Arrays, frozen=True, eq=False):
         self,
         corners: Integers | NDArray[np.bool_],
         faces: NDArray[np.bool_] | slice = slice(None),
-    ) -> SurfaceAttributes:
-        """Return the attributes of some corners and faces, or of all in another order."""
+    ) -> PolygonMesh:
+        """Return the mesh with some of its corners and faces, or with all in another order."""
 
         def take(held: CornerValues | None) -> CornerValues | None:
             return held and corner_values(held.values, held.indices[corners])
 
-        materials, groups = (
-            None if numbers is None else numbers[faces]
-            for numbers in (self.face_materials, self.face_groups)
-        )
         return structs.replace(
             self,
+            face_counts=self.face_counts[faces],
+            face_indices=self.face_indices[corners],
             normals=take(self.normals),
             coordinate_sets=tuple(map(take, self.coordinate_sets)),
             colors=take(self.colors),
-            face_materials=materials,
-            face_groups=groups,
+            face_materials=None if self.face_materials is None else self.face_materials[faces],
+            face_groups=None if self.face_groups is None else self.face_groups[faces],
         )
 
 
-NO_ATTRIBUTES = SurfaceAttributes()
-
-
-class PolygonMesh(_Arrays, frozen=True, eq=False):
-    """A polygon mesh, in read-only arrays.
-
-    From :func:`build_mesh`, every point belongs to a face, and every face has at least
-    three distinct points.
-    """
-
-    points: Points  # (N, 3) in the frame of the file [m]
-    face_counts: Indices  # (F,) number of corners of each face
-    # Points of all corners, face by face, counter-clockwise seen from outside.
-    face_indices: Indices
-    ignored_up_axis: str | None = None  # X_UP or Y_UP if the file has it
-    skipped: tuple[str, ...] = ()  # omitted content of the file
-    attributes: SurfaceAttributes = NO_ATTRIBUTES
-    sibling_files: tuple[str, ...] = ()  # other files that were read with the mesh file
-
-
 def build_mesh(
-    points: NDArray[np.floating],
+    points: Points,
     face_counts: Integers,
     face_indices: Integers,
-    *,
-    skipped: tuple[str, ...] = (),
-    attributes: SurfaceAttributes = NO_ATTRIBUTES,
+    **others: Any,  # noqa: ANN401  fields of PolygonMesh
 ) -> PolygonMesh:
     """Check a surface, and drop degenerate faces and unused points.
 
@@ -134,43 +122,36 @@ def build_mesh(
         MeshError: An index is out of range, a point is not finite in float32, or no face is left.
     """
     check_indices(len(points), face_counts, face_indices)
+    mesh = PolygonMesh(points, face_counts, face_indices, **others)
     sound = _faces_of_three_points(face_counts, face_indices)
-    if not sound.any():
-        raise MeshError("it holds no faces")
+    require(sound.any(), "it holds no faces")
     if not sound.all():
-        corners = np.repeat(sound, face_counts)
-        face_indices, face_counts = face_indices[corners], face_counts[sound]
-        attributes = attributes.select(corners, sound)
-    normals = attributes.normals
+        mesh = mesh.select(np.repeat(sound, face_counts), sound)
+    normals = mesh.normals
     if normals is not None and not (directed := (normals.values != 0.0).any(axis=1)).all():
         indices = np.where(directed[normals.indices], normals.indices, -1)
-        of_faces = face_normals(points, face_counts, face_indices)
+        of_faces = face_normals(mesh.points, mesh.face_counts, mesh.face_indices)
         normals = fill_missing(normals.values, indices, of_faces)
-        attributes = structs.replace(attributes, normals=normals)
-    points, face_indices = drop_unused(points, face_indices)
-    if not _fits_float32(points):
-        raise MeshError("a vertex is not finite")
-    return PolygonMesh(
+    points, face_indices = drop_unused(points, mesh.face_indices)
+    require(_fits_float32(points), "a vertex is not finite")
+    return structs.replace(
+        mesh,
         points=points.astype(np.float64),
-        face_counts=face_counts.astype(np.int32),
+        face_counts=mesh.face_counts.astype(np.int32),
         face_indices=face_indices.astype(np.int32),
-        skipped=truncate_list(skipped),
-        attributes=attributes,
+        skipped=truncate_list(mesh.skipped),
+        normals=normals,
     )
 
 
 def check_indices(point_count: int, face_counts: Integers, face_indices: Integers) -> None:
-    """Check the indices of faces.
-
-    Raises:
-        MeshError: They are inconsistent or out of range.
-    """
-    if len(face_counts) and face_counts.min() < 0:
-        raise MeshError("a face has a negative number of corners")
-    if int(face_counts.sum(dtype=np.int64)) != len(face_indices):
-        raise MeshError("its faces do not add up to its corners")
-    if len(face_indices) and not are_valid_indices(face_indices, point_count):
-        raise MeshError(f"a face refers to none of its {point_count} vertices")
+    """Refuse faces whose indices are inconsistent or out of range."""
+    is_valid = not len(face_counts) or face_counts.min() >= 0
+    require(is_valid, "a face has a negative number of corners")
+    is_valid = int(face_counts.sum(dtype=np.int64)) == len(face_indices)
+    require(is_valid, "its faces do not add up to its corners")
+    is_valid = not len(face_indices) or are_valid_indices(face_indices, point_count)
+    require(is_valid, f"a face refers to none of its {point_count} vertices")
 
 
 def _faces_of_three_points(face_counts: Integers, face_indices: Integers) -> NDArray[np.bool_]:
@@ -208,36 +189,27 @@ def place_parts(
     """
     linear = transform[:3, :3]
     moved: dict[int, Points] = {}
-    # What overflows here is found by build_mesh.
-    with np.errstate(all="ignore"):
-        mirrors = bool(np.linalg.det(linear) < 0)
-        # The cofactors of the transform are its inverse transpose up to a factor.
-        cofactors = np.cross(linear[[1, 2, 0]], linear[[2, 0, 1]]) * (-1.0 if mirrors else 1.0)
-
-    def turned(normals: Points) -> Points:
-        with np.errstate(all="ignore"):
-            return unit_vectors(transform_vectors(normals, cofactors))
+    mirrors = bool(np.linalg.det(linear) < 0)
+    # The cofactors of the transform are its inverse transpose up to a factor.
+    cofactors = np.cross(linear[[1, 2, 0]], linear[[2, 0, 1]]) * (-1.0 if mirrors else 1.0)
 
     for mesh, material in parts:
         key = id(mesh.points)
         if key not in moved:
-            with np.errstate(all="ignore"):
-                moved[key] = transform_vectors(mesh.points, linear) + transform[:3, 3]
-        yield _moved(mesh, moved[key], turned, mirrors), material
+            moved[key] = transform_vectors(mesh.points, linear) + transform[:3, 3]
+        placed = _moved(
+            mesh, moved[key], lambda own: unit_vectors(transform_vectors(own, cofactors)), mirrors
+        )
+        yield placed, material
 
 
 def _moved(
     mesh: PolygonMesh, points: Points, turn: Callable[[Points], Points], mirrors: bool
 ) -> PolygonMesh:
     """Return a mesh with new points and turned normals, and its faces reversed if mirrored."""
-    attributes, indices = mesh.attributes, mesh.face_indices
-    if (normals := attributes.normals) is not None:
-        normals = CornerValues(turn(normals.values), normals.indices)
-        attributes = structs.replace(attributes, normals=normals)
-    if mirrors:
-        order = reversed_corners(mesh.face_counts)
-        attributes, indices = attributes.select(order), indices[order]
-    return structs.replace(mesh, points=points, face_indices=indices, attributes=attributes)
+    normals = mesh.normals and CornerValues(turn(mesh.normals.values), mesh.normals.indices)
+    mesh = structs.replace(mesh, points=points, normals=normals)
+    return mesh.select(reversed_corners(mesh.face_counts)) if mirrors else mesh
 
 
 def reversed_corners(face_counts: Integers) -> NDArray[np.int64]:
@@ -252,24 +224,11 @@ def reversed_corners(face_counts: Integers) -> NDArray[np.int64]:
     return order
 
 
-# Groups of faces
-
-
-def has_groups(mesh: PolygonMesh) -> bool:
-    """Return whether at least two groups have faces."""
-    numbers = mesh.attributes.face_groups
-    # In ascending order.
-    return numbers is not None and bool(numbers[0] != numbers[-1])
-
-
 def split_groups(mesh: PolygonMesh) -> tuple[tuple[str, PolygonMesh], ...]:
-    """Return the name and the surface of each group of faces, without attributes.
-
-    Empty unless at least two groups have faces.
-    """
-    if not has_groups(mesh) or mesh.attributes.face_groups is None:
+    """Return the name and the bare surface of each group of faces, if several have faces."""
+    if mesh.face_groups is None or not mesh.has_groups:
         return ()
-    numbers, sizes = np.unique(mesh.attributes.face_groups, return_counts=True)
+    numbers, sizes = np.unique(mesh.face_groups, return_counts=True)
     face_ends = np.cumsum(sizes)
     corner_ends = np.cumsum(mesh.face_counts, dtype=np.int64)[face_ends - 1]
     counts = np.split(mesh.face_counts, face_ends[:-1])
@@ -278,19 +237,19 @@ def split_groups(mesh: PolygonMesh) -> tuple[tuple[str, PolygonMesh], ...]:
         # Sorted: time must not grow with the size of the whole mesh for each group.
         used, renumbered = np.unique(own, return_inverse=True)
         surfaces.append(build_mesh(mesh.points[used], own_counts, renumbered))
-    names = (mesh.attributes.groups[number] for number in numbers.tolist())
+    names = (mesh.groups[number] for number in numbers.tolist())
     return tuple(zip(names, surfaces, strict=True))
 
 
 def join_groups(groups: Sequence[tuple[str, PolygonMesh]]) -> PolygonMesh:
     """Join named surfaces to a mesh with one group each; the inverse of splitting."""
     sizes = [len(mesh.face_counts) for _, mesh in groups]
-    attributes = SurfaceAttributes(
+    return structs.replace(
+        join_parts([(mesh, None) for _, mesh in groups]),
+        coordinate_sets=(),
         face_groups=np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
         groups=tuple(name for name, _ in groups),
     )
-    joined = join_parts([(mesh, None) for _, mesh in groups])
-    return structs.replace(joined, attributes=attributes)
 
 
 def join_parts(
@@ -313,27 +272,24 @@ def join_parts(
     # By identity: equal materials of a file stay separate.
     materials = {id(own): own for _, own in parts if own is not None}
     numbers = {key: number for number, key in enumerate(materials)}
+    counts = [mesh.face_counts for mesh in surfaces]
     face_materials = np.array([numbers.get(id(own), -1) for _, own in parts], np.int32)
     textures = [texture for own in materials.values() for _, texture in own.textures]
     sets = {0, *(texture.sampling.coordinates for texture in textures)}
-    seen = [mesh.attributes for mesh in surfaces]
-    attributes = SurfaceAttributes(
-        normals=_joined(surfaces, [one.normals for one in seen], None),
-        coordinate_sets=tuple(
-            _joined(surfaces, [one.coordinate_set(number) for one in seen], np.zeros(2))
-            if number in sets
-            else None
-            for number in range(max(sets) + 1)
-        ),
-        colors=_joined(surfaces, [one.colors for one in seen], np.ones(3)),
-        face_materials=np.repeat(face_materials, [len(mesh.face_counts) for mesh in surfaces])
-        if materials
-        else None,
+    coordinates = [
+        _joined(surfaces, [mesh.coordinate_set(number) for mesh in surfaces], np.zeros(2))
+        for number in range(max(sets) + 1)
+    ]
+    return build_mesh(
+        np.concatenate(blocks) * metres_per_unit,
+        np.concatenate(counts),
+        np.concatenate(indices),
+        normals=_joined(surfaces, [mesh.normals for mesh in surfaces], None),
+        coordinate_sets=tuple(own if n in sets else None for n, own in enumerate(coordinates)),
+        colors=_joined(surfaces, [mesh.colors for mesh in surfaces], np.ones(3)),
+        face_materials=np.repeat(face_materials, [*map(len, counts)]) if materials else None,
         materials=tuple(materials.values()),
     )
-    counts = np.concatenate([mesh.face_counts for mesh in surfaces])
-    points = np.concatenate(blocks) * metres_per_unit
-    return build_mesh(points, counts, np.concatenate(indices), attributes=attributes)
 
 
 def _joined(
@@ -438,12 +394,7 @@ def unit_vectors(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
     with np.errstate(over="ignore"):
         lengths = np.sqrt(x * x + y * y + z * z)[:, None]
     sound = np.isfinite(lengths) & (lengths > 0)
-    result: NDArray[np.float64]
-    if sound.all():
-        result = vectors / lengths
-    else:
-        result = np.where(sound, vectors, 0.0) / np.where(sound, lengths, 1.0)
-    return result
+    return np.where(sound, vectors, 0.0) / np.where(sound, lengths, 1.0)
 
 
 def transform_vectors(vectors: NDArray[np.float64], linear: NDArray[np.floating]) -> Points:
@@ -461,7 +412,7 @@ def transform_vectors(vectors: NDArray[np.float64], linear: NDArray[np.floating]
     return rows
 
 
-def merge_equal_points(corners: NDArray[np.float32]) -> tuple[Points, Indices]:
+def merge_equal_points(corners: NDArray[np.float32]) -> tuple[Points, Integers]:
     """Return the (N, 3) distinct of (M, 3) positions, and for each corner its position.
 
     In the order of first occurrence. Positions are compared exactly; the two zeros are equal.
@@ -487,10 +438,8 @@ def merge_equal_points(corners: NDArray[np.float32]) -> tuple[Points, Indices]:
         # Different rows with one hash: among a million rows, once in a hundred million times.
         order = np.lexsort(rows.T)
         first = first_of_equal(order, (rows[order[1:]] != rows[order[:-1]]).any(axis=1))
-    is_first = np.zeros(len(corners), dtype=bool)
-    is_first[first] = True
-    numbers = np.cumsum(is_first, dtype=np.int32) - np.int32(1)
-    return corners[is_first].astype(np.float64), numbers[first]
+    points, numbers = drop_unused(corners, first)
+    return points.astype(np.float64), numbers
 
 
 def _fits_float32(values: NDArray[np.floating]) -> bool:

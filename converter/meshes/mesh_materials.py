@@ -56,8 +56,7 @@ class Sampling(Struct, frozen=True):
     @property
     def moves(self) -> bool:
         """Whether the texture coordinates are transformed."""
-        still = (PLAIN_SAMPLING.scale, PLAIN_SAMPLING.rotation, PLAIN_SAMPLING.translation)
-        return (self.scale, self.rotation, self.translation) != still
+        return (self.scale, self.rotation, self.translation) != ((1.0, 1.0), 0.0, (0.0, 0.0))
 
 
 PLAIN_SAMPLING = Sampling()
@@ -97,11 +96,8 @@ class MeshMaterial(Struct, frozen=True):
     @property
     def has_color(self) -> bool:
         """Whether it has a colour, an emission or a texture of these."""
-        return (
-            self.color is not None
-            or any(self.emissive)
-            or any(slot.is_color for slot, _ in self.textures)
-        )
+        is_textured = any(slot.is_color for slot, _ in self.textures)
+        return is_textured or self.color is not None or any(self.emissive)
 
 
 def assemble_material(
@@ -127,11 +123,7 @@ def assemble_material(
 
 
 def visible(opacity: float) -> float:
-    """Return an opacity in (0, 1].
-
-    Zero is read as one: exporters that confuse opacity and transparency are common, for
-    MTL and COLLADA.
-    """
+    """Return an opacity in (0, 1]; zero becomes one, as exporters confuse it with transparency."""
     return min(opacity, 1.0) if opacity > 0 else 1.0
 
 
@@ -156,28 +148,16 @@ def finite(word: str) -> float | None:
 
 # Colours: sRGB and linear (IEC 61966-2-1)
 
-# Largest value that the standard encodes linearly, before and after.
-_LINEAR, _LINEAR_ENCODED = 0.0031308, 0.04045
-
 
 def linear_from_srgb(values: ArrayLike) -> NDArray[np.float64]:
     """Return the linear values of sRGB components in [0, 1]."""
     encoded = np.asarray(values, dtype=np.float64)
-    linear: NDArray[np.float64] = np.where(
-        encoded <= _LINEAR_ENCODED,
-        encoded / 12.92,
-        ((encoded + 0.055) / 1.055) ** 2.4,
-    )
-    return linear
+    return np.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4)
 
 
 def srgb_from_linear(values: ArrayLike) -> NDArray[np.float64]:
     """Return the sRGB components of linear values, which are clamped to [0, 1]."""
     linear = np.clip(np.asarray(values, dtype=np.float64), 0.0, 1.0)
-    encoded: NDArray[np.float64] = np.where(
-        linear <= _LINEAR,
-        linear * 12.92,
-        1.055 * linear ** (1 / 2.4) - 0.055,
-    )
+    encoded = np.where(linear <= 0.0031308, linear * 12.92, 1.055 * linear ** (1 / 2.4) - 0.055)
     # The formula is off by one bit there.
     return np.where(linear == 1.0, 1.0, encoded)

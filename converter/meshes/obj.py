@@ -1,13 +1,11 @@
 """Wavefront OBJ files with their material libraries (MTL): reading and writing.
 
-They are read here because no library with wheels for all versions of Python keeps
-polygons, the order of the file and relative indices: trimesh 5.2 and assimp-py 1.2
-triangulate, trimesh counts relative indices from the end of the file, and meshio 5.3
-treats them as absolute.
+They are read here because trimesh 5.2 and assimp-py 1.2 triangulate, and because relative indices
+count from the end of the file in trimesh, and are absolute in meshio 5.3.
 
-Invalid normals, texture coordinates (v up, as in USD), colours and materials are
-ignored; faces are kept. Each ``o`` or ``g`` statement with a name begins a group of
-faces, as in PyBullet, also if the name was used before; ``usemtl`` begins none.
+Invalid normals, texture coordinates (v up, as in USD), colours and materials are ignored; faces are
+kept. Each ``o`` or ``g`` statement with a name begins a group of faces, as in PyBullet, also if the
+name was used before; ``usemtl`` begins none.
 """
 
 from __future__ import annotations
@@ -94,8 +92,7 @@ def read_obj(
     corners = np.concatenate([np.empty((0, 3), np.int64), *(c for _, c in faces)]) - 1
     indices, of_coordinates, of_normals = corners.T
     meshes.check_indices(len(points), counts, indices)
-    if not len(counts):
-        raise meshes.MeshError("it holds no faces")
+    meshes.require(len(counts), "it holds no faces")
     # Zero where malformed or absent.
     tables = (_table(rows[keyword], width) for keyword, width in (("vt", 2), ("vn", 3)))
     st, vectors = (np.where(np.isfinite(table), table, 0.0) for table in tables)
@@ -103,23 +100,24 @@ def read_obj(
     numbers = {name: number for number, name in enumerate(materials)}
     face_materials = np.array([numbers.get(material, -1) for (material, _, _), _ in runs], np.int32)
     sizes = [len(sizes) for sizes, _ in faces]
-    groups, of_faces = np.unique(
-        np.repeat([group for (_, group, _), _ in runs], sizes), return_inverse=True
-    )
+    face_groups = np.repeat([group for (_, group, _), _ in runs], sizes)
+    groups, of_faces = np.unique(face_groups, return_inverse=True)
     several = len(groups) > 1
-    seen = meshes.SurfaceAttributes(
+    shown = meshes.corner_values(np.clip(colors, 0, 1), indices) if (colors != 1).any() else None
+    return meshes.build_mesh(
+        points,
+        counts,
+        indices,
+        skipped=skipped,
         # build_mesh replaces zero normals.
         normals=meshes.fill_missing(normals, of_normals, np.zeros(3)),
         coordinate_sets=(meshes.fill_missing(st, of_coordinates, np.zeros(2)),),
-        colors=meshes.corner_values(np.clip(colors, 0, 1), indices)
-        if (colors != 1).any()
-        else None,
+        colors=shown,
         face_materials=np.repeat(face_materials, sizes),
         materials=tuple(materials.values()),
         face_groups=of_faces.astype(np.int32) if several else None,
         groups=tuple(names[group] for group in groups) if several else (),
     )
-    return meshes.build_mesh(points, counts, indices, skipped=skipped, attributes=seen)
 
 
 def _in_utf8(data: bytes) -> bytes:
@@ -183,10 +181,9 @@ def _table(lines: bytes, width: int) -> NDArray[np.float64]:
 
 
 def _faces(lines: bytes, before: Sequence[int]) -> tuple[meshes.Integers, meshes.Integers]:
-    """Return the numbers of corners of faces, and (C, 3) indices of all corners.
+    """Return the numbers of corners of faces with at least three, and (C, 3) indices of these.
 
-    Faces with fewer than three corners are left out. ``before`` are the numbers of points,
-    texture coordinates and normals before them, if an index is relative.
+    ``before`` are the numbers of what lies before them, by slot, if an index is relative.
     """
     sizes = np.array([len(line.split()) - 1 for line in lines.splitlines()], np.int64)
     corners = _equal_corners(lines, sizes)
@@ -221,11 +218,8 @@ def _equal_corners(lines: bytes, sizes: NDArray[np.int64]) -> NDArray[np.int64] 
     # What is left of statements and corners without digits.
     left = set(text.translate(None, b"0123456789").split())
     width = max(map(len, left - {b"f"}), default=0) + 1
-    if (
-        width > len(_SLOTS)
-        or not left <= {b"f", b"/" * (width - 1)}
-        or text.count(b"f") != len(sizes)
-    ):
+    is_plain = left <= {b"f", b"/" * (width - 1)} and text.count(b"f") == len(sizes)
+    if width > len(_SLOTS) or not is_plain:
         return None
     # Several times as fast as an array of words, but it stops at other characters.
     found = np.fromstring(text.translate(_SPACED), np.int64, sep=" ")
@@ -237,8 +231,7 @@ def _equal_corners(lines: bytes, sizes: NDArray[np.int64]) -> NDArray[np.int64] 
 
 
 def _refusal(line: bytes, reason: str) -> meshes.MeshError:
-    shown = line.strip()[:40].decode(errors="replace")
-    return meshes.MeshError(f"{reason}: {shown!r}")
+    return meshes.MeshError(f"{reason}: {line.strip()[:40].decode(errors='replace')!r}")
 
 
 def _read_libraries(
@@ -344,26 +337,25 @@ def _texture(statement: str, folder: str) -> mm.MeshTexture | None:
 
 
 def obj_text(mesh: meshes.PolygonMesh, comment: str) -> bytes:
-    """Return a mesh as deterministic OBJ text, which most parsers of URDF read.
+    """Return a mesh as OBJ text, with texture coordinates if it has any; groups become objects.
 
-    Positions are written in the shortest form that reproduces the float32 of USD.
-    Groups of faces become objects. Texture coordinates are written if there are any.
-    (The writers of the available libraries do not keep polygons and points.)
+    Positions are in the shortest form that reproduces the float32 of USD. (The writers of the
+    available libraries do not keep polygons and points.)
     """
     numbers = mesh.points.astype(np.float32).astype(str)
     lines = [f"# {comment}", *(f"v {x} {y} {z}" for x, y, z in numbers)]
     corners = (mesh.face_indices + 1).astype(str).tolist()
-    coordinates = mesh.attributes.texture_coordinates
+    coordinates = mesh.coordinate_set(0)
     if coordinates is not None:
         lines += [f"vt {u} {v}" for u, v in coordinates.values.astype(np.float32).astype(str)]
         used = (coordinates.indices + 1).tolist()
         corners = [f"{point}/{st}" for point, st in zip(corners, used, strict=True)]
-    groups = mesh.attributes.face_groups
+    groups = mesh.face_groups
     start, group = 0, None
     for face, count in enumerate(mesh.face_counts.tolist()):
         if groups is not None and groups[face] != group:
             group = groups[face]
-            lines.append(f"o {' '.join(mesh.attributes.groups[group].split()) or 'unnamed'}")
+            lines.append(f"o {' '.join(mesh.groups[group].split()) or 'unnamed'}")
         lines.append(f"f {' '.join(corners[start : start + count])}")
         start += count
     return "\n".join([*lines, ""]).encode()

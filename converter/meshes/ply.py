@@ -19,8 +19,8 @@ from urdf_usd.converter.meshes.mesh_materials import MeshMaterial, MeshTexture, 
 
 # Values of properties by name; of lists all items, joined.
 _Columns: TypeAlias = Mapping[str, NDArray[np.generic]]
-# Name of an element, its columns, and the lengths of its lists.
-_Element: TypeAlias = tuple[str, _Columns, Mapping[str, meshes.Integers]]
+# Columns of an element, and the lengths of its lists.
+_Element: TypeAlias = tuple[_Columns, Mapping[str, meshes.Integers]]
 
 # Type codes of numpy and struct.
 _TYPES = {"char": "b", "uchar": "B", "short": "h", "ushort": "H", "int": "i", "uint": "I"}
@@ -44,13 +44,9 @@ def read_ply(data: bytes) -> meshes.PolygonMesh:
     if end is None:
         raise meshes.MeshError("its PLY is broken: the header does not end")
     header = data[: end.start()].replace(b"\r", b"\n")
-    columns: dict[str, _Columns] = {}
-    lengths: Mapping[str, meshes.Integers] = {}
     try:
-        for element, values, sizes in _elements(header, data[end.end() :]):
-            columns[element] = values
-            lengths = sizes if element == "face" else lengths
-        vertices, faces = columns["vertex"], columns["face"]
+        elements = _elements(header, data[end.end() :])
+        (vertices, _), (faces, lengths) = elements["vertex"], elements["face"]
         name = "vertex_indices" if "vertex_indices" in lengths else "vertex_index"
         counts, indices = lengths[name], faces[name].astype(np.int64)
         points = np.stack([vertices[axis].astype(np.float64) for axis in "xyz"], axis=1)
@@ -73,17 +69,19 @@ def read_ply(data: bytes) -> meshes.PolygonMesh:
     if image := _IMAGE.search(header) if st else None:
         texture = MeshTexture(image[1].decode("utf-8", "replace").strip())
         looks = (MeshMaterial("", textures=((Slot.COLOR, texture),)),)
-    attributes = meshes.SurfaceAttributes(
+    return meshes.build_mesh(
+        points,
+        counts,
+        indices,
         coordinate_sets=(st,),
         colors=_colors(vertices, indices)
         or _colors(faces, np.repeat(np.arange(len(counts)), counts)),
         face_materials=np.zeros(len(counts), np.int32) if looks else None,
         materials=looks,
     )
-    return meshes.build_mesh(points, counts, indices, attributes=attributes)
 
 
-def _elements(header: bytes, body: bytes) -> list[_Element]:
+def _elements(header: bytes, body: bytes) -> dict[str, _Element]:
     form = ""
     # Name and rows of elements, and name, type and type of the length of their properties.
     elements: list[tuple[str, int, list[tuple[str, str, str | None]]]] = []
@@ -98,7 +96,7 @@ def _elements(header: bytes, body: bytes) -> list[_Element]:
             case ["property", kind, name]:
                 elements[-1][2].append((name, _TYPES[kind], None))
     take, end_row = _numbers(form, body)
-    read: list[_Element] = []
+    read: dict[str, _Element] = {}
     for element, count, properties in elements:
         values: dict[str, list[float]] = {name: [] for name, _, _ in properties}
         sizes: dict[str, list[int]] = {name: [] for name, _, _ in properties}
@@ -110,7 +108,7 @@ def _elements(header: bytes, body: bytes) -> list[_Element]:
             end_row()
         with np.errstate(all="ignore"):
             columns = {n: np.array(values[n], np.float64).astype(k) for n, k, _ in properties}
-        read.append((element, columns, {n: np.array(sizes[n], np.int64) for n in sizes}))
+        read[element] = columns, {n: np.array(sizes[n], np.int64) for n in sizes}
     return read
 
 

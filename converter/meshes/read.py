@@ -14,13 +14,12 @@ from urdf_usd.converter.diagnostics import Diagnostic, Location
 from urdf_usd.converter.file_content import LARGEST_MESH, MIB, read_file
 from urdf_usd.converter.meshes.collada import read_dae
 from urdf_usd.converter.meshes.gltf import read_gltf
-from urdf_usd.converter.meshes.mesh import MeshError, PolygonMesh, SiblingReader
+from urdf_usd.converter.meshes.mesh import MeshError, PolygonMesh, SiblingReader, require
 from urdf_usd.converter.meshes.obj import read_obj
 from urdf_usd.converter.meshes.ply import read_ply
 from urdf_usd.converter.meshes.stl import holds_binary_stl, read_binary_stl, read_text_stl
 
 _HEAD_SIZE = 4096
-_LFS_POINTER = b"version https://git-lfs"
 _OBJ_LINE = re.compile(rb"^[ \t]*(?:v|vn|vt|f|o|g|s|usemtl|mtllib)[ \t]", re.MULTILINE)
 # Maximum size of the files of cached meshes; the meshes have about the same size.
 _CACHE_SIZE = 512 * MIB
@@ -29,15 +28,12 @@ _CACHE: ContextVar[dict[str, tuple[bytes, PolygonMesh]] | None] = ContextVar("me
 
 
 def read_mesh(path: Path) -> PolygonMesh:
-    """Read an STL, OBJ, COLLADA, glTF or PLY file as one mesh.
+    """Read an STL, OBJ, COLLADA, glTF or PLY file as one mesh, in metres.
 
-    The content decides the format; the extension, in upper or lower case, decides only
-    where the content does not. Units and axes are those of the file: metres and Z up,
-    unless a COLLADA file says otherwise (see :mod:`urdf_usd.converter.meshes.collada`).
+    The extension, in upper or lower case, decides the format only where the content does not.
 
     Raises:
-        MeshError: The file cannot be opened, has an unknown format, is damaged, or has
-            no surface.
+        MeshError: The file cannot be opened, has an unknown format, is damaged, or has no surface.
     """
     try:
         data = read_file(path, LARGEST_MESH)
@@ -47,10 +43,7 @@ def read_mesh(path: Path) -> PolygonMesh:
 
 
 def readable_mesh(path: str | None) -> PolygonMesh | None:
-    """Read a mesh; None without a file, or if it cannot be read.
-
-    The reason is reported when the mesh is written.
-    """
+    """Read a mesh; None without a file, or if it cannot be read, which is reported elsewhere."""
     try:
         return None if path is None else read_mesh(Path(path))
     except MeshError:
@@ -59,8 +52,7 @@ def readable_mesh(path: str | None) -> PolygonMesh | None:
 
 def decode_mesh(data: bytes, path: Path) -> PolygonMesh:
     """Read the bytes of a mesh file, in whose folder those are that it refers to."""
-    if not data:
-        raise MeshError("it is empty")
+    require(data, "it is empty")
     cache = _CACHE.get()
     former, mesh = (cache or {}).get(str(path), (b"", None))
     if mesh is None or former != data:
@@ -90,10 +82,7 @@ def decode_mesh(data: bytes, path: Path) -> PolygonMesh:
 
 @contextmanager
 def cached_meshes() -> Iterator[None]:
-    """Cache the meshes that are read in the block, or in one around it, up to a maximum size.
-
-    Files that meshes refer to must not change meanwhile.
-    """
+    """Cache the meshes that are read in the block; files that they refer to must not change."""
     outer = _CACHE.get()
     token = _CACHE.set({} if outer is None else outer)
     try:
@@ -107,8 +96,8 @@ def _read(data: bytes, suffix: str, sibling: SiblingReader) -> PolygonMesh:
     if holds_binary_stl(data):
         return read_binary_stl(data)
     head = data[:_HEAD_SIZE].removeprefix(b"\xef\xbb\xbf").lstrip()
-    if head.startswith(_LFS_POINTER):
-        raise MeshError("it is a Git LFS pointer; fetch the file itself")
+    is_pointer = head.startswith(b"version https://git-lfs")
+    require(not is_pointer, "it is a Git LFS pointer; fetch the file itself")
     is_json = head[:1] == b"{" and (suffix == ".gltf" or b'"asset"' in data)
     if head.startswith(b"glTF") or is_json:
         return read_gltf(data, sibling)

@@ -2,13 +2,11 @@
 
 The two are distinguished by size, because binary files may also start with ``solid``.
 
-Text is read here: trimesh 5.2 and meshio 5.3 pair wrong corners of malformed text or
-silently drop the rest. Several keywords on one line, normals that are not numbers, and
-facets with more than three corners are accepted, as other parsers of URDF do.
-
-Positions are float32. Equal positions are merged, and the unit is metres, as in all
-parsers of URDF. Normals are ignored: they are zero in many files, and the order of the
-corners defines the orientation.
+Text is read with several keywords on one line, normals that are not numbers, and facets with more
+than three corners, as other parsers of URDF do. (trimesh 5.2 and meshio 5.3 pair wrong corners of
+malformed text or silently drop the rest.) Positions are float32. Equal ones are merged, and the
+unit is metres, as in all parsers of URDF. Normals are ignored: they are zero in many files, and
+the order of the corners defines the orientation.
 """
 
 from __future__ import annotations
@@ -17,12 +15,8 @@ import re
 
 import numpy as np
 
-from urdf_usd.converter.meshes.mesh import (
-    MeshError,
-    PolygonMesh,
-    build_mesh,
-    merge_equal_points,
-)
+from urdf_usd.converter.meshes import mesh as meshes
+from urdf_usd.converter.meshes.mesh import PolygonMesh, require
 
 # A name of 80 bytes, and the number of triangles.
 _HEADER = 84
@@ -48,16 +42,18 @@ def read_binary_stl(data: bytes) -> PolygonMesh:
     Raises:
         MeshError: The data are shorter than announced, or hold no usable triangle.
     """
-    if len(data) < _HEADER:
-        raise MeshError("it is too short for an STL file")
+    require(len(data) >= _HEADER, "it is too short for an STL file")
     announced, held = _announced(data), (len(data) - _HEADER) // _TRIANGLE.itemsize
-    if held < announced:
-        raise MeshError(f"it announces {announced} triangles but holds {held}")
+    require(held >= announced, f"it announces {announced} triangles but holds {held}")
     triangles = np.frombuffer(data, _TRIANGLE, announced, offset=_HEADER)
-    points, indices = merge_equal_points(triangles["corners"].reshape(-1, 3).astype(np.float32))
-    return build_mesh(points, np.full(announced, 3), indices)
+    points, indices = meshes.merge_equal_points(
+        triangles["corners"].reshape(-1, 3).astype(np.float32)
+    )
+    return meshes.build_mesh(points, np.full(announced, 3), indices)
 
 
+# What overflows is refused by build_mesh.
+@np.errstate(over="ignore")
 def read_text_stl(data: bytes) -> PolygonMesh:
     """Read text STL, all solids of the file as one mesh.
 
@@ -68,19 +64,16 @@ def read_text_stl(data: bytes) -> PolygonMesh:
     ends = any(line[1] for line in _SOLID_LINE.finditer(text))
     text = _SOLID_LINE.sub(b"", text)
     *facets, rest = text.split(b"endfacet")
-    if rest.strip():
-        raise MeshError("its last facet is incomplete")
+    require(not rest.strip(), "its last facet is incomplete")
     corners = _CORNER.findall(text)
     counts = np.array([facet.count(b"vertex") for facet in facets], np.int64)
     starts = text.count(b"facet") - len(facets)
-    if len(corners) != counts.sum() or starts != len(facets) or (counts < 3).any():
-        raise MeshError("its STL is broken: a facet does not have three corners of three numbers")
+    is_whole = len(corners) == counts.sum() and starts == len(facets) and (counts >= 3).all()
+    require(is_whole, "its STL is broken: a facet does not have three corners of three numbers")
     try:
-        # Faces with overflow to infinity are refused by build_mesh.
-        with np.errstate(over="ignore"):
-            numbers = np.array(corners, "S").astype(np.float64).astype(np.float32)
+        numbers = np.array(corners, "S").astype(np.float64).astype(np.float32)
     except ValueError as error:
-        raise MeshError(f"its STL is broken: {error}") from None
-    points, indices = merge_equal_points(numbers.reshape(-1, 3))
+        raise meshes.MeshError(f"its STL is broken: {error}") from None
+    points, indices = meshes.merge_equal_points(numbers.reshape(-1, 3))
     skipped = () if ends else ("the text ends without endsolid",)
-    return build_mesh(points, counts, indices, skipped=skipped)
+    return meshes.build_mesh(points, counts, indices, skipped=skipped)

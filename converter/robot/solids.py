@@ -22,7 +22,7 @@ from urdf_usd.converter.robot.spatial import pose_from_transform
 Primitive: TypeAlias = Box | Cylinder | Capsule | Sphere
 Points: TypeAlias = "NDArray[np.float64]"
 Matrix: TypeAlias = "NDArray[np.float64]"
-Indices: TypeAlias = "NDArray[np.signedinteger[Any]]"
+Indices: TypeAlias = "NDArray[np.integer[Any]]"
 
 
 class Solid(Struct, frozen=True, eq=False):

@@ -20,7 +20,6 @@ from urdf_usd.converter.meshes.mesh import (
     CornerValues,
     MeshError,
     PolygonMesh,
-    has_groups,
     mirrored,
     split_groups,
 )
@@ -271,7 +270,7 @@ def author_mesh_library(robot: m.Robot, layer: Sdf.Layer) -> MeshLibrary:
         for key in keys:
             same = content, key[1]
             if content not in grouped:
-                grouped[content] = has_groups(decoded())
+                grouped[content] = decoded().has_groups
             in_groups, is_whole = True in uses[key] and grouped[content], False in uses[key]
             if in_groups:
                 if same not in written_groups:
@@ -329,7 +328,6 @@ def _concave_groups(
 def write_mesh(layer: Sdf.Layer, path: Sdf.Path, mesh: PolygonMesh) -> SurfaceParts:
     """Define a mesh prim and its subsets, and return the parts with materials."""
     prim = specs.define(layer, path, "Mesh")
-    attributes = mesh.attributes
     points = np.ascontiguousarray(mesh.points, np.float32)
     # Per coordinate, which is five times as fast as numpy's reduction of rows; negative
     # zeros become positive.
@@ -341,17 +339,17 @@ def write_mesh(layer: Sdf.Layer, path: Sdf.Path, mesh: PolygonMesh) -> SurfacePa
     specs.write(prim, "subdivisionScheme", "none")
     specs.write(prim, "orientation", "rightHanded")
     specs.write(prim, "extent", Vt.Vec3fArray([lower, upper]))
-    if any(material.double_sided for material in attributes.materials):
+    if any(material.double_sided for material in mesh.materials):
         specs.write(prim, "doubleSided", True)
-    if (normals := attributes.normals) is not None:
+    if (normals := mesh.normals) is not None:
         # A primvar, because the normals attribute cannot be indexed.
         _write_primvar(prim, "normals", specs.KINDS.Normal3fArray, normals.values, normals, mesh)
-    known = enumerate(attributes.coordinate_sets)
+    known = enumerate(mesh.coordinate_sets)
     sets = [(number, some) for number, some in known if some is not None]
     for number, some in sets:
         name = coordinates_name(number)
         _write_primvar(prim, name, specs.KINDS.TexCoord2fArray, some.values, some, mesh)
-    if (colors := attributes.colors) is not None:
+    if (colors := mesh.colors) is not None:
         linear = linear_from_srgb(colors.values)
         _write_primvar(prim, "displayColor", specs.KINDS.Color3fArray, linear, colors, mesh)
     materials, covered = _write_subsets(prim, mesh)
@@ -382,7 +380,7 @@ def _write_subsets(
     prim: Sdf.PrimSpec, mesh: PolygonMesh
 ) -> tuple[tuple[tuple[str | None, MeshMaterial], ...], bool]:
     """Write a subset for each material that has a colour; none for one of all faces."""
-    numbers, known = mesh.attributes.face_materials, mesh.attributes.materials
+    numbers, known = mesh.face_materials, mesh.materials
     faces: dict[int, NDArray[np.int64]] = {}
     if numbers is not None:
         used = np.flatnonzero(np.bincount(numbers[numbers >= 0])).tolist()

@@ -152,7 +152,7 @@ def _exported(path: Path, case: dict[str, Any]) -> Iterator[str]:
     yield from (f"loop: {_describe(loop)}" for loop in reading.loops)
     for uri, mesh in reading.meshes.items():
         yield f"mesh {uri}: {_describe(mesh.points)} {_describe(mesh.face_indices)}"
-        if placed := mesh.attributes.texture_coordinates:
+        if placed := mesh.coordinate_set(0):
             yield f"coordinates: {_describe(placed.values[placed.indices])}"
     yield from (f"{note.rule}: {note.message}" for note in reading.diagnostics)
 

@@ -14,11 +14,12 @@ import pytest
 import trimesh
 from hypothesis import given
 from hypothesis import strategies as st
+from lxml import etree
 from scipy.spatial.transform import Rotation
 
 from tests.converter.meshes.gltf_files import CORNERS, Json, triangle
 from urdf_usd.converter.meshes import mesh as meshes
-from urdf_usd.converter.meshes.collada import read_floats
+from urdf_usd.converter.meshes.collada import read_numbers
 from urdf_usd.converter.meshes.gltf import read_gltf
 from urdf_usd.converter.meshes.obj import obj_text, read_obj
 from urdf_usd.converter.meshes.read import cached_meshes, decode_mesh, read_mesh
@@ -182,11 +183,17 @@ WORDS = st.one_of(
 SPACES = st.text(" \t\n\r", min_size=1, max_size=3)
 
 
+def _element(text: str) -> etree._Element:
+    element = etree.Element("float_array")
+    element.text = text
+    return element
+
+
 @given(st.lists(WORDS, max_size=8), st.lists(SPACES, min_size=8, max_size=8))
 def test_decimals_equal_those_of_python(words: list[str], spaces: list[str]) -> None:
     text = "".join(space + word for space, word in zip(spaces, words, strict=False))
 
-    numbers = read_floats(text.encode()).tolist()
+    numbers = read_numbers(_element(text), np.float64).tolist()
 
     for number, exact in zip(numbers, map(float, words), strict=True):
         assert pack("d", number) == pack("d", exact) or (math.isnan(number) and math.isnan(exact))
@@ -197,7 +204,7 @@ def test_decimals_equal_those_of_python(words: list[str], spaces: list[str]) -> 
 )
 def test_text_other_than_numbers_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
-        read_floats(text.encode())
+        read_numbers(_element(text), np.float64)
 
 
 # glTF
@@ -264,7 +271,7 @@ def test_node_transforms_agree_with_trimesh(
     first, second, third = corners(mesh)
     faced = np.cross(second - first, third - first)
     np.testing.assert_allclose(
-        at_corners(mesh.attributes.normals)[0], faced / np.linalg.norm(faced), atol=1e-4
+        at_corners(mesh.normals)[0], faced / np.linalg.norm(faced), atol=1e-4
     )
 
 

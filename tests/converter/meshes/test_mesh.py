@@ -147,12 +147,13 @@ def test_mirrored_surface_keeps_normals_and_coordinates(
 
     mesh = meshes.mirrored(read_obj(text.encode()), axes)
 
-    attributes, signs = mesh.attributes, np.where(axes, -1, 1)
-    assert attributes.normals is not None
-    assert attributes.texture_coordinates is not None
+    signs = np.where(axes, -1, 1)
+    coordinates = mesh.coordinate_set(0)
+    assert mesh.normals is not None
+    assert coordinates is not None
     geometric = meshes.face_normals(mesh.points, mesh.face_counts, mesh.face_indices)
-    np.testing.assert_allclose(attributes.normals.values[attributes.normals.indices], geometric)
+    np.testing.assert_allclose(mesh.normals.values[mesh.normals.indices], geometric)
     places = mesh.points[mesh.face_indices] * signs
-    st = attributes.texture_coordinates.values[attributes.texture_coordinates.indices]
+    st = coordinates.values[coordinates.indices]
     for place, (u, _) in zip(places, st, strict=True):
         np.testing.assert_allclose(place, PENTAGON[round(u * 10) - 1], rtol=1e-6)

@@ -46,20 +46,19 @@ def _fields(value: Sampling | MeshTexture | MeshMaterial) -> str:
 
 
 def _lines(mesh: PolygonMesh, folder: Path) -> Iterator[tuple[str, object]]:
-    seen = mesh.attributes
     faces: Sequence[np.ndarray] = np.split(mesh.face_indices, np.cumsum(mesh.face_counts)[:-1])
     yield "points", _numbers(mesh.points)
     yield "faces", ", ".join(" ".join(map(str, face)) for face in faces)
     yield "up axis ignored", mesh.ignored_up_axis
     yield "skipped", "; ".join(mesh.skipped)
-    yield "normals", _at_corners(seen.normals)
-    for number, coordinates in enumerate(seen.coordinate_sets):
+    yield "normals", _at_corners(mesh.normals)
+    for number, coordinates in enumerate(mesh.coordinate_sets):
         yield f"coordinates {number}", _at_corners(coordinates)
-    yield "colors", _at_corners(seen.colors)
-    for what, indices in (("materials", seen.face_materials), ("groups", seen.face_groups)):
+    yield "colors", _at_corners(mesh.colors)
+    for what, indices in (("materials", mesh.face_materials), ("groups", mesh.face_groups)):
         yield f"{what} of faces", None if indices is None else " ".join(map(str, indices))
-    yield "groups", " | ".join(seen.groups)
-    for material in seen.materials:
+    yield "groups", " | ".join(mesh.groups)
+    for material in mesh.materials:
         yield "material", _fields(material)
     for file in mesh.sibling_files:
         yield "file", Path(file).relative_to(folder)
