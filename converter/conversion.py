@@ -31,7 +31,7 @@ from urdf_usd.converter.shapes import estimate_robot, replace_colliders
 from urdf_usd.converter.simulation.resolution import Simulation, resolve
 from urdf_usd.converter.urdf.parse import Parsed, parse
 from urdf_usd.converter.usd.writer import asset
-from urdf_usd.converter.usd.writer.layouts import ISAAC_FILES, PAYLOADS, write_asset
+from urdf_usd.converter.usd.writer.layouts import ISAAC_INSTANCES, write_asset
 from urdf_usd.converter.usd.writer.materials import TEXTURES
 from urdf_usd.converter.usd.writer.textures import IMAGE_TYPES
 
@@ -220,9 +220,10 @@ def _is_asset(target: Path) -> bool:
     if others or not asset.is_written_here(target / root):
         return False
     allowed = {root}
-    folders = [asset.PAYLOAD, PAYLOADS] if root.endswith(Layout.LAYERED.suffix) else []
+    folders = [asset.PAYLOAD, "payloads"] if root.endswith(Layout.LAYERED.suffix) else []
     if folders:
-        allowed |= {f"{asset.PAYLOAD}/{name}" for name in asset.Layer} | ISAAC_FILES
+        allowed |= {f"{asset.PAYLOAD}/{name}" for name in asset.Layer}
+        allowed |= {*asset.ISAAC_PLACES.values(), ISAAC_INSTANCES}
         allowed |= set(asset.RUNNABLE_LAYERS.values())
         allowed.add(asset.thumbnail_path(target / root).relative_to(target).as_posix())
     elif root.endswith(Layout.SINGLE.suffix):

@@ -10,7 +10,7 @@ with physics, or adds ``NoColliders.usda``, with which bodies keep their authore
 asset for several simulators, variants add ``Newton.usda``, ``Physx.usda`` or ``Mujoco.usda``.
 
 ROS has references instead of payloads, but payloads of meshes and materials. In SimReady,
-layers of simulators are in ``runnables/physics/``. :mod:`.layouts` rearranges all for Isaac Sim.
+layers of simulators are in ``runnables/physics/``. In that of Isaac Sim, several share a file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from functools import cache
 from itertools import chain
 from pathlib import Path
 
-from pxr import Gf, Sdf, Tf, Usd, Vt
+from pxr import Gf, Sdf, Tf, Usd, UsdUtils, Vt
 
 from urdf_usd.converter.diagnostics import AuthoringError, Diagnostic
 from urdf_usd.converter.options import ConvertOptions, Layout, Profile
@@ -77,9 +77,16 @@ _SIMULATORS = {Layer.NEWTON: "Newton", Layer.PHYSX: "PhysX", Layer.MUJOCO: "MuJo
 RUNNABLE_LAYERS = {n: f"runnables/physics/{n.lower()}.usda" for n in _SIMULATORS.values()}
 PHYSICS_SET, COLLIDERS_SET = "Physics", "Colliders"
 WITH_PHYSICS, NONE = "physics", "none"
-# Layers of the profile of Isaac Sim, and by variant those of its physics.
-ISAAC_BASE = "payloads/base.usda"
-ISAAC_VARIANTS = {name: f"payloads/Physics/{name}.usda" for name in ("physx", "newton", "physics")}
+# Files of the layers in the profile of Isaac Sim, which has one for several.
+ISAAC_PLACES = {
+    Layer.PHYSX: "payloads/Physics/physx.usda",
+    Layer.NEWTON: "payloads/Physics/newton.usda",
+    Layer.PHYSICS: "payloads/Physics/physics.usda",
+    **dict.fromkeys(WITHOUT_PHYSICS, "payloads/base.usda"),
+    Layer.ROBOT: "payloads/robot.usda",
+    Layer.GEOMETRY_LIBRARY: "payloads/geometries.usd",
+    Layer.MATERIALS_LIBRARY: "payloads/materials.usd",
+}
 
 # OpenUSD composes recursively: with the default stack size of Linux, usd-core 26.11
 # crashes between 1500 and 2000 nested prims.
@@ -167,28 +174,31 @@ def author_asset(
     places = {name: f"{PAYLOAD}/{file}" for name, file in sublayers.items()}
     for name in simulators:
         places[name] = RUNNABLE_LAYERS[_SIMULATORS[name]] if is_simready else f"{PAYLOAD}/{name}"
-    (folder / PAYLOAD).mkdir()
-    library = _new_layer(folder / PAYLOAD / Layer.GEOMETRY_LIBRARY)
-    appearances = _new_layer(folder / PAYLOAD / Layer.MATERIALS_LIBRARY)
-    layer = {name: _new_layer(folder / place) for name, place in places.items()}
-    physics, geometry = layer[Layer.PHYSICS], layer[Layer.GEOMETRY]
-    core = [physics, layer[Layer.MATERIALS], geometry]
+    for name in (Layer.GEOMETRY_LIBRARY, Layer.MATERIALS_LIBRARY):
+        places[name] = f"{PAYLOAD}/{name}"
+    if is_isaac:
+        places |= {name: ISAAC_PLACES[name] for name in places if name in ISAAC_PLACES}
+    files = {place: _new_layer(folder / place) for place in dict.fromkeys(places.values())}
+    layer = {name: files[place] for name, place in places.items()}
+    library, appearances = layer[Layer.GEOMETRY_LIBRARY], layer[Layer.MATERIALS_LIBRARY]
+    physics, looks, geometry = (layer[name] for name in (Layer.PHYSICS, *WITHOUT_PHYSICS))
+    core = [physics, looks] if looks is geometry else [physics, looks, geometry]
     # For profiles that need a stage; an open one recomposes for every authored prim.
     composed = cache(lambda: _composed(core))
 
     meshes = author_mesh_library(robot, library)
-    omitted = author_geometry(geometry, prims, meshes, f"./{Layer.GEOMETRY_LIBRARY}")
-    asset = f"./{Layer.MATERIALS_LIBRARY}"
+    omitted = author_geometry(geometry, prims, meshes, f"./{library.GetDisplayName()}")
+    asset = f"./{appearances.GetDisplayName()}"
     found = [*meshes.diagnostics]
     found += author_materials(
-        appearances, core[1], geometry, robot, prims, meshes, asset, options.materials
+        appearances, looks, geometry, robot, prims, meshes, asset, options.materials
     )
     found += omitted
     specs.define(physics, prims.physics, "Scope")
     author_bodies(physics, geometry, prims, meshes)
     author_joints(physics, prims)
     extent = rest_extent(geometry, library, prims)
-    for one in layer.values():
+    for one in (layer[name] for name in (*sublayers, *simulators)):
         # A payload of a layer without its default prim would not resolve.
         specs.over(one, prims.robot)
         one.defaultPrim = prims.robot.name
@@ -242,26 +252,35 @@ def author_asset(
             if name in layer and target in layer:
                 specs.move_opinions(layer[name], layer[target], namespace, schemas)
 
-    contents = _new_layer(folder / PAYLOAD / Layer.CONTENTS)
-    contents.subLayerPaths = [f"./{name}" for name in sublayers.values()]
-    contents.defaultPrim = prims.robot.name
-    # Colliders of unreadable meshes have no prim.
-    colliders = [path for path in prims.colliders if geometry.GetPrimAtPath(path)]
-    if colliders:
-        layer[Layer.NO_COLLIDERS] = _new_layer(folder / PAYLOAD / Layer.NO_COLLIDERS)
-        for path in colliders:
-            specs.over(layer[Layer.NO_COLLIDERS], path).active = False
-        layer[Layer.NO_COLLIDERS].defaultPrim = prims.robot.name
     interface = _new_layer(folder / asset_name(robot))
     _author_interface(interface, robot, prims, version, extent)
     root = interface.GetPrimAtPath(prims.robot)
-    whole = f"{PAYLOAD}/{Layer.CONTENTS}"
     physics_variants: dict[str, Sequence[str]] = {}
     choices: dict[str, dict[str, Sequence[str]]] = {}
     if is_isaac:
-        root.referenceList.prependedItems = [Sdf.Reference(f"./{ISAAC_BASE}")]
-        physics_variants = {**{name: (file,) for name, file in ISAAC_VARIANTS.items()}, NONE: ()}
+        root.referenceList.prependedItems = [Sdf.Reference(f"./{places[Layer.GEOMETRY]}")]
+        geometry.subLayerPaths = ["./robot.usda"]
+        stack = (Layer.EXTENSIONS, Layer.SIMULATION, Layer.PHYSICS)
+        physics.TransferContent(flattened([layer.pop(name) for name in stack if name in layer]))
+        write_units(physics)
+        physics.defaultPrim = prims.robot.name
+        layer[Layer.PHYSICS] = physics
+        for name in simulators:
+            physics_variants[_SIMULATORS[name].lower()] = (places[name],)
+            layer[name].subLayerPaths = ["./physics.usda"]
+        physics_variants |= {WITH_PHYSICS: (places[Layer.PHYSICS],), NONE: ()}
     else:
+        contents = layer[Layer.CONTENTS] = _new_layer(folder / PAYLOAD / Layer.CONTENTS)
+        contents.subLayerPaths = [f"./{name}" for name in sublayers.values()]
+        contents.defaultPrim = prims.robot.name
+        whole = f"{PAYLOAD}/{Layer.CONTENTS}"
+        # Colliders of unreadable meshes have no prim.
+        colliders = [path for path in prims.colliders if geometry.GetPrimAtPath(path)]
+        if colliders:
+            layer[Layer.NO_COLLIDERS] = _new_layer(folder / PAYLOAD / Layer.NO_COLLIDERS)
+            for path in colliders:
+                specs.over(layer[Layer.NO_COLLIDERS], path).active = False
+            layer[Layer.NO_COLLIDERS].defaultPrim = prims.robot.name
         no_colliders = [f"{PAYLOAD}/{Layer.NO_COLLIDERS}"] if colliders else []
         choices[COLLIDERS_SET] = {"colliders": (), NONE: no_colliders}
         for name in simulators:
@@ -281,7 +300,7 @@ def author_asset(
         mass = sum(body.mass for body in bodies.bodies)
         sets = RUNNABLE_LAYERS if several else ()
         standards.author_metadata(interface, metadata, len(bodies.bodies), mass, sets)
-    for written in (library, appearances, contents, *layer.values(), interface):
+    for written in (*layer.values(), interface):
         written.Save()
     if is_simready:
         write_thumbnail(composed(), thumbnail_path(folder / asset_name(robot)))
@@ -329,8 +348,13 @@ def _composed(layers: Sequence[Sdf.Layer]) -> Usd.Stage:
     return Usd.Stage.Open(stack)
 
 
+def flattened(layers: Sequence[Sdf.Layer]) -> Sdf.Layer:
+    """Return an anonymous layer of several, strongest first; asset paths stay as they are."""
+    return UsdUtils.FlattenLayerStack(_composed(layers), lambda _, path: path)
+
+
 def _new_layer(path: Path) -> Sdf.Layer:
-    if path.suffix == ".usdc":
+    if path.suffix != ".usda":
         # Later, the file is extended; written at once, it would have other bytes.
         layer = Sdf.Layer.CreateNew(str(path))
     else:

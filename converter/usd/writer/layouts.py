@@ -12,10 +12,10 @@ from __future__ import annotations
 import errno
 import shutil
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from pxr import Sdf, Usd, UsdUtils
+from pxr import Sdf, Usd
 
 from urdf_usd.converter.diagnostics import Diagnostic
 from urdf_usd.converter.options import ConvertOptions, Layout, Profile
@@ -27,19 +27,12 @@ from urdf_usd.converter.usd.writer import asset, specs
 from urdf_usd.converter.usd.writer.materials import TEXTURES
 
 _ROOT = Sdf.Path.absoluteRootPath
-# Each library, the name of its class in one layer, and its file for Isaac Sim.
+# Each library, and the name of its class in one layer.
 _LIBRARIES = {
-    asset.Layer.GEOMETRY_LIBRARY: ("GeometryLibrary", "geometries.usd"),
-    asset.Layer.MATERIALS_LIBRARY: ("MaterialsLibrary", "materials.usd"),
+    asset.Layer.GEOMETRY_LIBRARY: "GeometryLibrary",
+    asset.Layer.MATERIALS_LIBRARY: "MaterialsLibrary",
 }
-PAYLOADS = "payloads"
-_ROBOT, _INSTANCES = "robot.usda", "instances.usda"
-ISAAC_FILES = frozenset(
-    {
-        *(asset.ISAAC_BASE, *asset.ISAAC_VARIANTS.values()),
-        *(f"{PAYLOADS}/{n}" for n in (_ROBOT, _INSTANCES, *(f for _, f in _LIBRARIES.values()))),
-    }
-)
+ISAAC_INSTANCES = "payloads/instances.usda"
 _INSTANCES_ROOT = Sdf.Path("/Instances")
 _DEFAULTS = ConvertOptions()
 
@@ -62,16 +55,15 @@ def write_asset(
             deeply.
         OSError: The asset cannot be written.
     """
-    is_isaac, name = options.profile is Profile.ISAAC, asset.asset_name(robot)
-    if options.layout is Layout.LAYERED and not is_isaac:
-        return asset.author_asset(robot, tree, bodies, folder, options, simulation)
+    if options.layout is Layout.LAYERED:
+        notes = asset.author_asset(robot, tree, bodies, folder, options, simulation)
+        if options.profile is Profile.ISAAC:
+            _instantiate_visuals(folder)
+        return notes
     layered = folder / "layered"
-    layered.mkdir()
     notes = asset.author_asset(robot, tree, bodies, layered, options, simulation)
-    if is_isaac:
-        _arrange(layered, name, folder)
-    else:
-        _bundle(layered, (folder / name).with_suffix(Layout.SINGLE.suffix), options.layout)
+    name = asset.asset_name(robot)
+    _bundle(layered, (folder / name).with_suffix(Layout.SINGLE.suffix), options.layout)
     shutil.rmtree(layered)
     return notes
 
@@ -95,6 +87,10 @@ def _write_merged(interface: Path, file: Path) -> None:
     """Write all layers of an asset as one."""
     payload = interface.parent / asset.PAYLOAD
     front = Sdf.Layer.FindOrOpen(str(interface))
+
+    def read(name: str) -> Sdf.Layer:
+        return Sdf.Layer.FindOrOpen(str(payload / name))
+
     robot = _ROOT.AppendChild(front.defaultPrim)
     merged = Sdf.Layer.CreateAnonymous()
     for key in sorted(front.pseudoRoot.ListInfoKeys()):
@@ -102,20 +98,20 @@ def _write_merged(interface: Path, file: Path) -> None:
     Sdf.CopySpec(front, robot, merged, robot)
     root = merged.GetPrimAtPath(robot)
     root.assetInfo["identifier"] = Sdf.AssetPath(f"./{file.name}")
-    visuals = _flattened(payload / name for name in asset.WITHOUT_PHYSICS)
+    visuals = asset.flattened([*map(read, asset.WITHOUT_PHYSICS)])
     for child in visuals.GetPrimAtPath(robot).nameChildren:
         Sdf.CopySpec(visuals, child.path, merged, child.path)
-    contents = Sdf.Layer.FindOrOpen(str(payload / asset.Layer.CONTENTS))
+    contents = read(asset.Layer.CONTENTS)
     for variant in [one.primSpec for s in root.variantSets.values() for one in s.variantList]:
         names = [Path(one.assetPath).name for one in variant.payloadList.prependedItems]
         variant.payloadList.ClearEdits()
         if asset.Layer.CONTENTS in names:
             names = [*names[:-1], *(name.removeprefix("./") for name in contents.subLayerPaths)]
-        if layers := [payload / name for name in names if name not in asset.WITHOUT_PHYSICS]:
-            Sdf.CopySpec(_flattened(layers), robot, merged, variant.path)
-    classes = specs.sibling_names((name for name, _ in _LIBRARIES.values()), (robot.name,))
+        if layers := [read(name) for name in names if name not in asset.WITHOUT_PHYSICS]:
+            Sdf.CopySpec(asset.flattened(layers), robot, merged, variant.path)
+    classes = specs.sibling_names(_LIBRARIES.values(), (robot.name,))
     for library, name in zip(_LIBRARIES, classes, strict=True):
-        source = Sdf.Layer.FindOrOpen(str(payload / library))
+        source = read(library)
         origin, place = _ROOT.AppendChild(source.defaultPrim), _ROOT.AppendChild(name)
         Sdf.CopySpec(source, origin, merged, place)
         for prim in specs.prim_specs(merged):
@@ -162,14 +158,6 @@ def _write_ordered(layer: Sdf.Layer, file: Path) -> None:
     written.Save()
 
 
-def _flattened(layers: Iterable[Path]) -> Sdf.Layer:
-    """Return an anonymous layer of several, strongest first; asset paths stay as they are."""
-    stack = Sdf.Layer.CreateAnonymous()
-    stack.subLayerPaths = [str(layer) for layer in layers]
-    stage = Usd.Stage.Open(stack, Usd.Stage.LoadNone)
-    return UsdUtils.FlattenLayerStack(stage, lambda _, path: path)
-
-
 def write_package(package: Path, folder: Path, files: Sequence[Path]) -> None:
     """Write a USDZ package; OSError if it would be too large for some readers of zip archives."""
     try:
@@ -190,67 +178,22 @@ def write_package(package: Path, folder: Path, files: Sequence[Path]) -> None:
         raise OSError(errno.EFBIG, message, str(package)) from error
 
 
-def _arrange(layered: Path, interface: str, folder: Path) -> None:
-    """Write an asset in the layout of Isaac Sim; files of the layered one are moved."""
-    source, target = layered / asset.PAYLOAD, folder / PAYLOADS
-    (folder / asset.ISAAC_VARIANTS["physics"]).parent.mkdir(parents=True)
-    (layered / interface).rename(folder / interface)
-    base = _merged([source / name for name in asset.WITHOUT_PHYSICS], folder / asset.ISAAC_BASE)
-    extensions = source / asset.Layer.EXTENSIONS
-    _instantiate_visuals(base, Sdf.Layer.CreateNew(str(target / _INSTANCES)), extensions)
-    _copied(source / asset.Layer.ROBOT, target / _ROBOT).Save()
-    base.subLayerPaths = [f"./{_ROBOT}"]
-    base.Save()
-    # Before a stage is opened that composes them.
-    moved = {library: file for library, (_, file) in _LIBRARIES.items()}
-    for name, new in (*moved.items(), (TEXTURES, TEXTURES)):
-        if (source / name).exists():
-            (source / name).rename(target / new)
-    stack = (asset.Layer.EXTENSIONS, asset.Layer.SIMULATION, asset.Layer.PHYSICS)
-    physics = [source / name for name in stack if (source / name).is_file()]
-    _merged(physics, folder / asset.ISAAC_VARIANTS["physics"]).Save()
-    for name, variant in ((asset.Layer.PHYSX, "physx"), (asset.Layer.NEWTON, "newton")):
-        layer = _copied(source / name, folder / asset.ISAAC_VARIANTS[variant])
-        layer.subLayerPaths = ["./physics.usda"]
-        layer.Save()
-
-
-def _copied(source: Path, target: Path) -> Sdf.Layer:
-    layer = Sdf.Layer.CreateNew(str(target))
-    layer.TransferContent(Sdf.Layer.FindOrOpen(str(source)))
-    return layer
-
-
-def _merged(sources: list[Path], target: Path) -> Sdf.Layer:
-    """Return a new layer with the opinions of several, and their units."""
-    layer = Sdf.Layer.CreateNew(str(target))
-    layer.TransferContent(_flattened(sources))
-    asset.write_units(layer)
-    layer.defaultPrim = Sdf.Layer.FindOrOpen(str(sources[-1])).defaultPrim
-    return layer
-
-
-def _instantiate_visuals(base: Sdf.Layer, instances: Sdf.Layer, extensions: Path) -> None:
+def _instantiate_visuals(folder: Path) -> None:
     """Turn visual meshes into instances of prims of another layer with mesh and parts.
 
     Visuals with custom elements below them stay, because instances would hide these.
     """
+    base, physics = (
+        Sdf.Layer.FindOrOpen(str(folder / asset.ISAAC_PLACES[name]))
+        for name in (asset.Layer.GEOMETRY, asset.Layer.PHYSICS)
+    )
+    instances = Sdf.Layer.CreateNew(str(folder / ISAAC_INSTANCES))
     asset.write_units(instances)
     specs.define(instances, _INSTANCES_ROOT, "Scope")
     instances.defaultPrim = _INSTANCES_ROOT.name
-    extended = set()
-    if extensions.is_file():
-        found = specs.prim_specs(Sdf.Layer.FindOrOpen(str(extensions)))
-        extended = {prim.path for prim in found if prim.nameChildren}
-    prims = list(specs.prim_specs(base))
-    with Sdf.ChangeBlock():
-        for prim in prims:
-            for reference in list(prim.referenceList.prependedItems):
-                _, file = _LIBRARIES[asset.Layer(reference.assetPath.removeprefix("./"))]
-                moved = Sdf.Reference(f"./{file}", reference.primPath)
-                prim.referenceList.ReplaceItemEdits(reference, moved)
+    extended = {prim.path for prim in specs.prim_specs(physics) if prim.nameChildren}
     made: dict[tuple[object, ...], Sdf.Path] = {}  # By mesh and materials of its parts.
-    for prim in prims:
+    for prim in list(specs.prim_specs(base)):
         purpose = prim.attributes.get("purpose")
         is_collider = purpose is not None and purpose.default == "guide"
         meshes = prim.referenceList.prependedItems
@@ -270,9 +213,10 @@ def _instantiate_visuals(base: Sdf.Layer, instances: Sdf.Layer, extensions: Path
             del prim.nameChildren[name]
         prim.typeName = "Xform"
         prim.instanceable = True
-        inside = Sdf.Reference(f"./{_INSTANCES}", made[key])
+        inside = Sdf.Reference("./instances.usda", made[key])
         prim.referenceList.ReplaceItemEdits(meshes[0], inside)
     instances.Save()
+    base.Save()
 
 
 def _write_instance(
