@@ -128,12 +128,21 @@ def test_mass_of_a_massless_moving_link_is_close_if_harmless(part: float, verdic
         assert "wheel: mass is defaulted" in judgement.reason
 
 
-@pytest.mark.parametrize("rounding", [0.0, 1e-20, -1e-20])
-@pytest.mark.parametrize(("moment", "failed"), [(1.5e-7, set()), (0.006, {"mass.link.inertia"})])
+@pytest.mark.parametrize(
+    ("kilograms", "rounding", "moment", "failed"),
+    [
+        *((1.5, rounding, 1.5e-7, set()) for rounding in (0.0, 1e-20, -1e-20)),
+        (1.5, 0.0, 0.006, {"mass.link.inertia"}),
+        # What Newton keeps for a tiny mass.
+        (1e-9, 0.0, 2.4e-10, set()),
+        (1e-9, 0.0, 1e-8, {"mass.link.inertia"}),
+    ],
+)
 def test_inertia_of_a_point_mass_is_close_if_harmless(
-    moment: float, failed: set[str], rounding: float
+    kilograms: float, rounding: float, moment: float, failed: set[str]
 ) -> None:
-    point = with_inertial(ROBOT, "wheel", inertia=(0.0, 0.0, rounding, 0.0, 0.0, 0.0))
+    inertia = (0.0, 0.0, rounding, 0.0, 0.0, 0.0)
+    point = with_inertial(ROBOT, "wheel", mass=kilograms, inertia=inertia)
     usd = usd_reading(point)
     ball = (moment, 0.0, 0.0, moment, 0.0, moment)
     mass = structs.replace(mass_of(usd, "wheel"), inertia=ball)
