@@ -197,7 +197,8 @@ class _Document:
             if element.tag == "instance_controller":
                 skin = target.find("skin")
                 target = targets["instance_geometry"].get(_target(skin, "source"))
-                require(target is not None, f"controller {url!r} is no skin of a geometry")
+                is_skin = skin is not None and target is not None
+                require(is_skin, f"controller {url!r} is no skin of a geometry")
                 shape = skin.find("bind_shape_matrix")
                 if shape is not None:
                     transform = transform @ _numbers(shape, 16).astype(np.float32).reshape(4, 4)

@@ -26,13 +26,14 @@ from tests.conformance.miniatures import (
     with_joint,
 )
 from urdf_usd.conformance.checks.catalogue import CHECKS
+from urdf_usd.conformance.descriptions import questions
 from urdf_usd.conformance.engines.protocol import Crashed, Observed, Outcome, Unsupported
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.shapes import Role, Shading, ShapeObservation
 from urdf_usd.conformance.tolerance import group_masses
 from urdf_usd.conformance.verdict.judged import Judgement
 from urdf_usd.conformance.verdict.judgement import MOST_FINDINGS, judge
-from urdf_usd.converter.robot.model import Link, Pose
+from urdf_usd.converter.robot.model import Link, Pose, Robot
 from urdf_usd.converter.robot.spatial import inertia_values
 from urdf_usd.reports.records.record import Grade, Verdict
 
@@ -85,15 +86,34 @@ def test_findings_have_the_prims_of_their_subjects() -> None:
     assert found["robot"] is None
 
 
-def test_verdict_does_not_depend_on_the_order() -> None:
-    usd = usd_reading(with_inertial(ROBOT, "arm", mass=1.125))
-    backwards = {name: getattr(usd, name)[::-1] for name in ("links", "joints", "shapes")}
-    here, there = _judge(usd), _judge(structs.replace(usd, **backwards))
+def test_verdict_does_not_depend_on_names_or_order() -> None:
+    robot = _renamed(ROBOT)
+    sampled = questions(robot)
+    here = _judge(usd_reading(with_inertial(ROBOT, "arm", mass=1.125)))
+    there = _judge(
+        usd_reading(with_inertial(robot, "x_arm", mass=1.125), sampled),
+        urdf_reading(robot, sampled),
+    )
 
     assert here.verdict is Verdict.FAILS
     assert [(one.id, one.grade, one.compared) for one in here.checks] == [
         (one.id, one.grade, one.compared) for one in there.checks
     ]
+
+
+def _renamed(robot: Robot) -> Robot:
+    links = tuple(structs.replace(link, name=f"x_{link.name}") for link in robot.links)
+    joints = tuple(
+        structs.replace(
+            joint,
+            name=f"y_{joint.name}",
+            parent=f"x_{joint.parent}",
+            child=f"x_{joint.child}",
+            mimic=joint.mimic and structs.replace(joint.mimic, joint=f"y_{joint.mimic.joint}"),
+        )
+        for joint in robot.joints
+    )
+    return structs.replace(robot, links=links[::-1], joints=joints[::-1])
 
 
 def test_mass_merged_into_another_body_is_compared_per_group() -> None:
