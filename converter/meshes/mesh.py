@@ -394,6 +394,8 @@ def unit_vectors(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
     with np.errstate(over="ignore"):
         lengths = np.sqrt(x * x + y * y + z * z)[:, None]
     sound = np.isfinite(lengths) & (lengths > 0)
+    if sound.all():
+        return vectors / lengths  # type: ignore[no-any-return]
     return np.where(sound, vectors, 0.0) / np.where(sound, lengths, 1.0)
 
 
