@@ -161,8 +161,7 @@ def read_gltf(
 ) -> meshes.PolygonMesh:
     """Read all surfaces of a glTF file as one mesh; skins and morph targets are ignored.
 
-    Raises:
-        MeshError: The file is damaged or compressed, or has no surface.
+    MeshError if the file is damaged or compressed, or has no surface.
     """
     chunk = None
     if data.startswith(b"glTF"):

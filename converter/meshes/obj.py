@@ -1,8 +1,5 @@
 """Wavefront OBJ files with their material libraries (MTL): reading and writing.
 
-They are read here because trimesh 5.2 and assimp-py 1.2 triangulate, and because relative indices
-count from the end of the file in trimesh, and are absolute in meshio 5.3.
-
 Invalid normals, texture coordinates (v up, as in USD), colours and materials are ignored; faces are
 kept. Each ``o`` or ``g`` statement with a name begins a group of faces, as in PyBullet, also if the
 name was used before; ``usemtl`` begins none.
@@ -70,8 +67,7 @@ def read_obj(
 ) -> meshes.PolygonMesh:
     """Read all faces of an OBJ file, with the material libraries that it names, as one mesh [m].
 
-    Raises:
-        MeshError: A number is malformed, an index is out of range, or no face is left.
+    MeshError if a number is malformed, an index is out of range, or no face is left.
     """
     text = b"\n%b\n" % _in_utf8(data)
     if b"\r" in text:

@@ -35,11 +35,7 @@ _COLORS = ("red", "green", "blue")
 
 
 def read_ply(data: bytes) -> meshes.PolygonMesh:
-    """Read a PLY file [m].
-
-    Raises:
-        MeshError: The file is damaged or holds no surface.
-    """
+    """Read a PLY file [m]; MeshError if it is damaged or holds no surface."""
     end = _HEADER_END.search(data)
     if end is None:
         raise meshes.MeshError("its PLY is broken: the header does not end")

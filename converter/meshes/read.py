@@ -31,9 +31,7 @@ def read_mesh(path: Path) -> PolygonMesh:
     """Read an STL, OBJ, COLLADA, glTF or PLY file as one mesh, in metres.
 
     The extension, in upper or lower case, decides the format only where the content does not.
-
-    Raises:
-        MeshError: The file cannot be opened, has an unknown format, is damaged, or has no surface.
+    MeshError if the file cannot be opened, has an unknown format, is damaged, or has no surface.
     """
     try:
         data = read_file(path, LARGEST_MESH)

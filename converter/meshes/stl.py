@@ -39,8 +39,7 @@ def _announced(data: bytes) -> int:
 def read_binary_stl(data: bytes) -> PolygonMesh:
     """Read binary STL; bytes after the last announced triangle are ignored.
 
-    Raises:
-        MeshError: The data are shorter than announced, or hold no usable triangle.
+    MeshError if the data are shorter than announced, or hold no usable triangle.
     """
     require(len(data) >= _HEADER, "it is too short for an STL file")
     announced, held = _announced(data), (len(data) - _HEADER) // _TRIANGLE.itemsize
@@ -57,8 +56,7 @@ def read_binary_stl(data: bytes) -> PolygonMesh:
 def read_text_stl(data: bytes) -> PolygonMesh:
     """Read text STL, all solids of the file as one mesh.
 
-    Raises:
-        MeshError: A number is malformed, a facet incomplete, or there is no facet.
+    MeshError if a number is malformed, a facet incomplete, or there is no facet.
     """
     text = data.replace(b"\r", b"\n").lower()
     ends = any(line[1] for line in _SOLID_LINE.finditer(text))
