@@ -76,25 +76,25 @@ def measured_mesh(
     support = _reach(reached)
     # Relative to the middle, because products of far coordinates lose digits.
     middle = (support[:3] - support[3:6]) / 2.0
-    a, b, c = (placed - middle)[triangles.T]
-    normals = np.cross(b - a, c - a) / 2.0
+    a, b, c = _corners(placed - middle, triangles)
+    normals = np.cross(b - a, c - a, axis=0) / 2.0
     areas = _lengths(normals)
     area, outwards = float(areas.sum()), _outwards(transform)
-    oriented = normals.sum(axis=0)
+    oriented = normals.sum(axis=1)
     # The volume of a cone from the middle is a third of its area times its height.
     cones = float((a * normals).sum())
     weights = areas / area if area else np.full(len(areas), 1.0 / len(areas))
     # Triangles two corners of which are equal in float32 have no area, and many readers and
     # writers leave them out.
-    single = points.astype(np.float32)[triangles]
-    is_flat = (single == np.roll(single, 1, axis=1)).all(axis=2).any(axis=1)
+    single = _corners(points.astype(np.float32), triangles)
+    is_flat = (single == np.roll(single, 1, axis=0)).all(axis=1).any(axis=0)
     surface = observed.Surface(
         support=tuple(support.tolist()),
         area=area,
         edges=sum(float(_lengths(side).sum()) for side in (b - a, c - b, a - c)),
         oriented_area=vec3(oriented * outwards),
         volume=(cones + float(middle @ oriented)) / 3.0 * outwards,
-        center=vec3(middle + weights @ (a + b + c) / 3.0),
+        center=vec3(middle + (a + b + c) @ weights / 3.0),
         triangles=int((~is_flat).sum()),
     )
     return surface, areas
@@ -109,23 +109,23 @@ def measured_shading(
     transpose, as by renderers; without any, those of the faces are measured.
     """
     linear, outwards = transform[:3, :3], _outwards(transform)
-    a, b, c = moved(points, transform)[triangles.T]
-    faces = np.cross(b - a, c - a) * (outwards / 2.0)
+    a, b, c = _corners(moved(points, transform), triangles)
+    faces = np.cross(b - a, c - a, axis=0) * (outwards / 2.0)
     areas = _lengths(faces)
     whole = float(areas.sum()) or 1.0
     if normals is None:
-        return observed.Shading(False, float(areas.any()), 0.0, vec3(faces.sum(axis=0) / whole))
+        return observed.Shading(False, float(areas.any()), 0.0, vec3(faces.sum(axis=1) / whole))
     # Cofactors are the inverse transpose apart from a factor, also without an inverse.
     cofactors = np.cross(np.roll(linear, -1, axis=0), np.roll(linear, -2, axis=0)) * outwards
-    turned = np.einsum("ij,mcj->mci", cofactors, normals.astype(np.float64))
-    lengths = _lengths(turned)[..., np.newaxis]
+    turned = np.einsum("ij,mcj->icm", cofactors, normals.astype(np.float64))
+    lengths = _lengths(turned)
     mean = (turned / np.where(lengths > 0.0, lengths, 1.0)).mean(axis=1)
-    along = (mean * faces).sum(axis=1)
+    along = (mean * faces).sum(axis=0)
     return observed.Shading(
         stated=True,
         facing=float(along.sum()) / whole,
         against=float(areas[along < 0.0].sum()) / whole,
-        mean=vec3(areas @ mean / whole),
+        mean=vec3(mean @ areas / whole),
     )
 
 
@@ -148,11 +148,11 @@ def measured_mapping(
     A product of two functions that are linear on a triangle, p and q, has the mean
     (sum of p q + sum of p times sum of q) / 12, with sums over its corners.
     """
-    a, b, c = places = moved(points, transform)[triangles.T]
-    areas = _lengths(np.cross(b - a, c - a)) / 2.0
+    a, b, c = places = _corners(moved(points, transform), triangles)
+    areas = _lengths(np.cross(b - a, c - a, axis=0)) / 2.0
     # (3, M) by corner; axes are (3, 3, M) by axis and corner.
     u, v = np.transpose(coordinates.astype(np.float64), (2, 1, 0))
-    axes = np.transpose(places, (2, 0, 1))
+    axes = places.swapaxes(0, 1)
 
     def integral(one: Array, other: Array) -> float:
         products = (one * other).sum(axis=0) + one.sum(axis=0) * other.sum(axis=0)
@@ -163,7 +163,7 @@ def measured_mapping(
     signed = ((u[1] - u[0]) * (v[2] - v[0]) - (u[2] - u[0]) * (v[1] - v[0])) / 2.0
     return observed.Mapping(
         moments=(*first, integral(u, u), integral(v, v), *along),
-        center=vec3(areas @ (a + b + c) / 3.0),
+        center=vec3((a + b + c) @ areas / 3.0),
         oriented=float(signed.sum()) * _outwards(transform),
         unsigned=float(np.abs(signed).sum()),
     )
@@ -184,6 +184,8 @@ def fans(counts: Indices, corners: Indices) -> Indices:
 def fan_places(counts: Indices) -> Indices:
     """Return the (M, 3) places of the corners of fans in a list of all corners."""
     counts = np.asarray(counts, np.int64)
+    if (counts == 3).all():
+        return np.arange(3 * len(counts)).reshape(-1, 3)
     starts = np.cumsum(counts) - counts
     sizes = np.maximum(counts - 2, 0)
     first = np.repeat(starts, sizes)
@@ -269,7 +271,7 @@ def stretched(
 
 def _reach(points: Array) -> Array:
     blocks = np.array_split(points, len(points) // _BLOCK + 1)
-    farthest: Array = np.max([(block @ _TOWARDS.T).max(axis=0) for block in blocks], axis=0)
+    farthest: Array = np.max([(_TOWARDS @ block.T).max(axis=1) for block in blocks], axis=0)
     return farthest
 
 
@@ -278,8 +280,14 @@ def _outwards(transform: Array) -> float:
     return math.copysign(1.0, float(np.linalg.det(transform[:3, :3])))
 
 
+def _corners(points: NDArray[np.floating], triangles: Indices) -> Array:
+    """Return the three corners of triangles, (3, M) each: numpy is fastest on coordinates."""
+    return np.ascontiguousarray(points.T)[:, triangles.T].swapaxes(0, 1)
+
+
 def _lengths(vectors: Array) -> Array:
-    lengths: Array = np.linalg.norm(vectors, axis=-1)
+    x, y, z = vectors
+    lengths: Array = np.sqrt(x * x + y * y + z * z)
     return lengths
 
 
