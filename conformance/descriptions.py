@@ -78,7 +78,7 @@ def read_robot(
     )
 
 
-def questions(robot: Robot) -> obs.Configurations:
+def sampling_plan(robot: Robot) -> obs.Configurations:
     """Choose the configurations of a robot that is a tree, and plan its rollout."""
     observe = partial(reference.observe_robot, robot, shapes=False)
     return _planned(reference.structure(robot), observe)
@@ -150,10 +150,10 @@ class Source(Struct, frozen=True):
     def _robot(self) -> Robot:
         return reference.read_kept(str(self.path), self.packages).robot
 
-    def questions(self) -> obs.Configurations | p.Unsupported:
+    def sampling_plan(self) -> obs.Configurations | p.Unsupported:
         """Choose the configurations, and plan the rollout."""
         if self.format is Format.URDF:
-            return questions(self._robot())
+            return sampling_plan(self._robot())
         try:
             return _planned(self.joints(), partial(observe_mjcf, str(self.path), shapes=False))
         except p.UnsupportedError as error:

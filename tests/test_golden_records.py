@@ -13,7 +13,7 @@ import pytest
 from pxr import Gf, Usd
 
 from tests.conformance.direct import examine_here, examine_pair_here
-from tests.converter.simulation.robots import write_described, write_description
+from tests.converter.simulation.robots import SETTINGS, write_described, write_description
 from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.options import Layout
 from urdf_usd.converter.simulation.settings import load_settings, with_settings
@@ -159,23 +159,6 @@ def test_record_of_wrong_usd(mistake: str, tmp_path: Path) -> None:
     _is_as_stored(examine_pair_here(_OBLIQUE, usd), f"wrong-{mistake}")
 
 
-_SETTINGS = """\
-base = "fixed"
-self_collision = false
-[[joints]]
-match = "*"
-stiffness = 400
-damping = 40
-armature = 0.1
-limit_stiffness = 3e4
-limit_damping = 200
-[[joints]]
-match = "h[!a]nge"
-natural_frequency = 2.5
-[pose.joints]
-hinge = -0.5
-slide = 0.2
-"""
 _GAINS = '[[joints]]\nmatch = "*"\nstiffness = 7\ndamping = 2\n'
 _MATERIALS = """\
 [[links]]
@@ -210,8 +193,8 @@ _SRDF = """<robot name="two">
   <disable_collisions link1="base" link2="tool" link1="x"/></robot>"""
 # Settings file, a replacement in the URDF, and options.
 _DESCRIBED: dict[str, tuple[str, tuple[str, str], dict[str, Any]]] = {
-    **{f"profile-{one}": (_SETTINGS, ("", ""), {"profile": one}) for one in Profile},
-    "single-layer": (_SETTINGS, ("", ""), {"layout": Layout.SINGLE}),
+    **{f"profile-{one}": (SETTINGS, ("", ""), {"profile": one}) for one in Profile},
+    "single-layer": (SETTINGS, ("", ""), {"layout": Layout.SINGLE}),
     "filters": (_FILTERS, _WIDE, {}),
     "materials": (_MATERIALS, ("", ""), {}),
     "elements": (_SOURCES, ("", ""), {}),

@@ -212,7 +212,7 @@ class _Examination:
     def _planned(self, source: Source) -> obs.Configurations:
         """Choose the configurations of a robot, or raise if its engine refuses it."""
         what = "MuJoCo" if source.format is Format.MJCF else "the URDF reader"
-        chosen = self._need("plan", what, source.questions)
+        chosen = self._need("plan", what, source.sampling_plan)
         if isinstance(chosen, p.Unsupported):
             refused = _refused(source.path, chosen.reason)
             if self.job.usd:
@@ -314,10 +314,11 @@ class _Examination:
         computed from shapes.
         """
         job, steps = self.job, self.steps
-        made = None if job.usd else convert()
-        usd = made.root_layer if made else job.usd
-        assert usd is not None  # noqa: S101  for mypy
-        output = made.output if made else None
+        if job.usd:
+            made, usd, output = None, job.usd, None
+        else:
+            made = convert()
+            usd, output = made.root_layer, made.output
         if job.own and made:
             composed, diagnostics = ComposedUsd(str(usd)), made.diagnostics
         else:

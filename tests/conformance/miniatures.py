@@ -15,7 +15,7 @@ from msgspec import structs
 from tests.faults.fault import ROBOTS
 from urdf_usd.conformance.checks.catalogue import CHECKS, SIMULATION_CHECKS
 from urdf_usd.conformance.checks.check import Comparison, compare
-from urdf_usd.conformance.descriptions import questions
+from urdf_usd.conformance.descriptions import sampling_plan
 from urdf_usd.conformance.engines.mujoco_models import with_motion
 from urdf_usd.conformance.engines.protocol import Observed, Outcome
 from urdf_usd.conformance.engines.reference import observe_robot
@@ -36,7 +36,7 @@ from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.reports.records.record import CheckRecord
 
 ROBOT = parse(ROBOTS / "miniature.urdf").robot
-CONFIGURATIONS = questions(ROBOT)
+CONFIGURATIONS = sampling_plan(ROBOT)
 
 
 def compared(check: str, expected: Observation, actual: Observation) -> Comparison:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from urdf_usd.conformance.checks.kinematics import angles
-from urdf_usd.conformance.descriptions import questions
+from urdf_usd.conformance.descriptions import sampling_plan
 from urdf_usd.conformance.drawing.scene import (
     agreements,
     build_model,
@@ -145,7 +145,7 @@ def test_joints_of_a_scene_move_links_like_the_kinematics(source: str, tmp_path:
     robot_source = resolve_robot(source)
     packages = {name: str(place) for name, place in robot_source.packages}
     robot = parse(str(robot_source.path), packages=packages).robot
-    spec = observe_robot(robot, configurations := questions(robot))
+    spec = observe_robot(robot, configurations := sampling_plan(robot))
     usd = convert(robot_source.path, tmp_path / "asset").root_layer
     assert spec.frames is not None
     frames = {"reference": spec.frames}

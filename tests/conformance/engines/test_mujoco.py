@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tests.conformance.engines.engine_requests import deviation, request
 from tests.conformance.miniatures import CONFIGURATIONS, ROBOT, compared, with_joint
 from tests.converter.strategies import robots
-from urdf_usd.conformance.descriptions import questions
+from urdf_usd.conformance.descriptions import sampling_plan
 from urdf_usd.conformance.engines.mujoco import MujocoEngine
 from urdf_usd.conformance.engines.mujoco_models import (
     UnbuildableError,
@@ -278,7 +278,7 @@ def test_observation_that_cannot_be_simulated_is_kept() -> None:
 
 def _readings(folder: Path, text: str) -> tuple[obs.Observation, obs.Observation]:
     asked = request(folder, text)
-    asked = structs.replace(asked, configurations=questions(parse(asked.path).robot))
+    asked = structs.replace(asked, configurations=sampling_plan(parse(asked.path).robot))
     return ReferenceEngine().observe(asked), MujocoEngine().observe(asked)
 
 
@@ -337,7 +337,7 @@ def test_negative_mass_or_joint_that_cannot_be_set_leaves_motion_out(tmp_path: P
     asked = request(tmp_path, deviation("planar-joint").replace('"2"', '"-2"'))
     dynamics = MujocoEngine().observe(asked).dynamics
     asked = request(tmp_path, deviation("planar-joint"))
-    planar = questions(parse(asked.path).robot)
+    planar = sampling_plan(parse(asked.path).robot)
     asked = structs.replace(request(tmp_path, deviation("zero-range")), configurations=planar)
     other = MujocoEngine().observe(asked)
 

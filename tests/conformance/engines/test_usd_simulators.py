@@ -28,7 +28,7 @@ from tests.converter.simulation.robots import write_description, write_urdf
 from urdf_usd import ConvertOptions, convert, load_settings, with_settings
 from urdf_usd.conformance.checks.catalogue import CHECKS
 from urdf_usd.conformance.checks.check import Compared, compare
-from urdf_usd.conformance.descriptions import questions
+from urdf_usd.conformance.descriptions import sampling_plan
 from urdf_usd.conformance.engines.process import Simulator
 from urdf_usd.conformance.engines.protocol import Engine, Request
 from urdf_usd.conformance.engines.reference import ReferenceEngine
@@ -308,7 +308,7 @@ def test_fault_that_a_simulator_computes_is_detected(
 ) -> None:
     """In an asset without differences."""
     asked = request(tmp_path, _FAULTY)
-    sampled = questions(parse(asked.path).robot)
+    sampled = sampling_plan(parse(asked.path).robot)
     spec = ReferenceEngine().observe(Request(asked.path, sampled))
     usd = convert(asked.path, tmp_path / "usd").root_layer
     if fault:

@@ -15,7 +15,7 @@ from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
 
 from tests.conformance.direct import examine_here, examine_pair_here
 from tests.converter.decompositions import fake_coacd
-from tests.converter.simulation.robots import write_description, write_urdf
+from tests.converter.simulation.robots import SETTINGS, write_description, write_urdf
 from tests.faults.fault import ROBOTS
 from urdf_usd.cli.main import main
 from urdf_usd.conformance.execution.run import check, run
@@ -89,32 +89,13 @@ def test_normals_against_the_faces_may_be_replaced(
     assert _grades(record)["visual.normals"].value == verdict.value
 
 
-_SETTINGS = """\
-base = "fixed"
-self_collision = false
-[[joints]]
-match = "*"
-stiffness = 400
-damping = 40
-armature = 0.1
-limit_stiffness = 3e4
-limit_damping = 200
-[[joints]]
-match = "h[!a]nge"
-natural_frequency = 2.5
-[pose.joints]
-hinge = -0.5
-slide = 0.2
-"""
-
-
 @pytest.mark.parametrize("variant", ["newton", "physx", "mujoco"])
 def test_variants_have_the_requested_settings(tmp_path: Path, variant: str) -> None:
     """Each in the schemas of its simulator; limits of PhysX are hard.
 
     MuJoCo has no setting that stops all collisions of a robot with itself.
     """
-    text = _SETTINGS.replace("false", "true") if variant == "mujoco" else _SETTINGS
+    text = SETTINGS.replace("false", "true") if variant == "mujoco" else SETTINGS
     description = load_settings(write_description(tmp_path, text))
     options = with_settings(ConvertOptions(physics_variants=True), description)
     urdf = write_urdf(tmp_path)

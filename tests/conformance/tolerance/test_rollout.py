@@ -10,7 +10,7 @@ from msgspec import structs
 
 from tests.conformance.miniatures import compared, urdf_reading, usd_reading
 from urdf_usd.conformance.checks.check import Compared, Comparison, Incomparable
-from urdf_usd.conformance.descriptions import questions
+from urdf_usd.conformance.descriptions import sampling_plan
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.tolerance import distance, rollout_spread
 from urdf_usd.converter.robot import model
@@ -30,7 +30,7 @@ _SLIDE = model.Joint("slide", "a", "b", model.Prismatic(_X, model.UNLIMITED))
 def _plan(*joints: model.Joint, bare: str = "") -> obs.RolloutPlan | None:
     names = dict.fromkeys(name for joint in joints for name in (joint.parent, joint.child))
     links = tuple(model.Link(name, None if name == bare else _BODY) for name in names)
-    return questions(model.Robot("r", links, joints)).rollout
+    return sampling_plan(model.Robot("r", links, joints)).rollout
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from tests.conformance.engines.engine_requests import DEVIATIONS as FOLDER
 from tests.conformance.engines.engine_requests import installed
 from urdf_usd.conformance.checks.catalogue import CHECKS
-from urdf_usd.conformance.descriptions import questions, read_robot
+from urdf_usd.conformance.descriptions import read_robot, sampling_plan
 from urdf_usd.conformance.engines.mjcf import mjcf_joints, observe_mjcf
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Observed, Request, Side, UnsupportedError
@@ -48,7 +48,7 @@ def _judge(name: str, path: str, folder: Path) -> Judgement:
     if reading.expanded is not None:
         path = str(folder / "expanded.urdf")
         Path(path).write_bytes(reading.expanded)
-    request = Request(path, questions(reading.parsed.robot))
+    request = Request(path, sampling_plan(reading.parsed.robot))
     reference = Observed(ReferenceEngine().observe(request))
     usd = reference
     if engine.side is Side.USD:

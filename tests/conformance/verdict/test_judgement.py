@@ -26,7 +26,7 @@ from tests.conformance.miniatures import (
     with_joint,
 )
 from urdf_usd.conformance.checks.catalogue import CHECKS
-from urdf_usd.conformance.descriptions import questions
+from urdf_usd.conformance.descriptions import sampling_plan
 from urdf_usd.conformance.engines.protocol import Crashed, Observed, Outcome, Unsupported
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.shapes import Role, Shading, ShapeObservation
@@ -88,7 +88,7 @@ def test_findings_have_the_prims_of_their_subjects() -> None:
 
 def test_verdict_does_not_depend_on_names_or_order() -> None:
     robot = _renamed(ROBOT)
-    sampled = questions(robot)
+    sampled = sampling_plan(robot)
     here = _judge(usd_reading(with_inertial(ROBOT, "arm", mass=1.125)))
     there = _judge(
         usd_reading(with_inertial(robot, "x_arm", mass=1.125), sampled),

@@ -6,6 +6,24 @@ import shutil
 from pathlib import Path
 
 _DATA = Path(__file__).parents[2] / "data/assets"
+# Every kind of setting of the two joints.
+SETTINGS = """\
+base = "fixed"
+self_collision = false
+[[joints]]
+match = "*"
+stiffness = 400
+damping = 40
+armature = 0.1
+limit_stiffness = 3e4
+limit_damping = 200
+[[joints]]
+match = "h[!a]nge"
+natural_frequency = 2.5
+[pose.joints]
+hinge = -0.5
+slide = 0.2
+"""
 
 
 def write_urdf(folder: Path) -> Path:
