@@ -122,7 +122,7 @@ def test_wheel_has_one_package(site: Path) -> None:
     folders = {path.name for path in package.iterdir() if path.is_dir()}
 
     assert {path.name for path in site.iterdir() if path.suffix != ".dist-info"} == {"urdf_usd"}
-    assert folders == {*TAKEN, "cli", "pytest_plugin", "suite"}
+    assert folders == {*TAKEN, "cli", "pytest_plugin"}
     modules = {path.name for path in (ROOT / "urdf_usd").glob("*.py")}
     assert {path.name for path in package.glob("*.py")} == modules
     assert (package / "py.typed").is_file()

@@ -25,7 +25,7 @@ from click.testing import CliRunner
 
 from tests.installed import EXAMPLES, ROOT, installed
 from tests.robots import ROBOT
-from urdf_usd.cli.main import main
+from urdf_usd.cli.program import main
 from urdf_usd.converter import convert
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="they are for POSIX shells")

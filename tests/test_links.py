@@ -13,7 +13,7 @@ import pytest
 
 import urdf_usd
 from tests.tools.documentation.pages import PAGES, ROOT, foreign_loads, with_site_links
-from urdf_usd.cli.main import main
+from urdf_usd.cli.program import main
 from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS, SIMULATION_CHECKS
 from urdf_usd.converter.urdf import grammar
 from urdf_usd.converter.urdf.grammar import ElementType

@@ -18,7 +18,7 @@ from urdf_usd.conformance.execution.folder import RunFolder
 
 # Time limit that no machine reaches unless a test fails [s].
 HANGS = 600
-_PROGRAM = (sys.executable, "-c", "from urdf_usd.cli.main import main; main()")
+_PROGRAM = (sys.executable, "-c", "from urdf_usd.cli.program import main; main()")
 # A time of modification [s].
 _LONG_AGO = 1_000_000_000
 _CORNERS = ((0, 0, 0), (0.3, 0, 0), (0, 0.2, 0), (0, 0, 0.1))

@@ -11,10 +11,9 @@ import click
 from msgspec import structs
 from rich.text import Text
 
+from urdf_usd.cli import terminal as t
 from urdf_usd.cli.commands import USD_SUFFIXES, Behave
-from urdf_usd.cli.failures import CommandError, ExitCode
 from urdf_usd.cli.sources import existing_robot, of_robot, parse_robot, with_stated_settings
-from urdf_usd.cli.terminal import counted, mark, print_lines, say, show_diagnostics, shown_status
 from urdf_usd.conformance.behaviour import simulations
 from urdf_usd.conformance.behaviour.simulations import MUJOCO
 from urdf_usd.conformance.engines.protocol import Unavailable, optional_engine
@@ -44,7 +43,7 @@ _UNITS = (("rad", 1.0, "rad"), ("m", 1000.0, "mm"))
 _NAMES = 3
 
 
-def behave(options: Behave) -> ExitCode:
+def behave(options: Behave) -> t.ExitCode:
     chosen: tuple[str, ...] = options.simulators or (MUJOCO, *_OPTIONAL)
     absent: dict[str, Unavailable] = {}
     for name in chosen:
@@ -53,10 +52,10 @@ def behave(options: Behave) -> ExitCode:
                 absent.setdefault(name, found)
     if options.simulators and absent:
         name, reason = next(iter(absent.items()))
-        raise CommandError(f"{name}: {reason.reason}; {reason.remedy}")
+        raise t.CommandError(f"{name}: {reason.reason}; {reason.remedy}")
     robot = existing_robot(options.source)
     others = [name for name in chosen if name not in {MUJOCO, *absent}]
-    with shown_status("Simulating ..."), temporary_folder() as folder:
+    with t.shown_status("Simulating ..."), temporary_folder() as folder:
         usd = robot.path
         if usd.suffix.lower() not in USD_SUFFIXES:
             usd = _converted(robot, options, folder)
@@ -68,10 +67,10 @@ def behave(options: Behave) -> ExitCode:
     if options.output_format == "json":
         click.echo(json.dumps(rows, indent=2))
     else:
-        print_lines(_lines(rows, absent))
+        t.print_lines(_lines(rows, absent))
     if all(row["status"] != "simulated" for row in rows):
-        return ExitCode.NOT_DONE
-    return ExitCode.DONE if all(map(_is_good, rows)) else ExitCode.DOES_NOT_CONFORM
+        return t.ExitCode.NOT_DONE
+    return t.ExitCode.DONE if all(map(_is_good, rows)) else t.ExitCode.DOES_NOT_CONFORM
 
 
 def _converted(robot: RobotSource, options: Behave, folder: Path) -> Path:
@@ -83,14 +82,14 @@ def _converted(robot: RobotSource, options: Behave, folder: Path) -> Path:
     parsed = parse_robot(robot, chosen)
     if chosen.simulation:
         conversion = convert_parsed(parsed, folder / "usd", chosen)
-        show_diagnostics(conversion.diagnostics)
+        t.show_diagnostics(conversion.diagnostics)
         usd = conversion.root_layer
     else:
         words.append(f"drives of {hertz:g} Hz (--frequency, --with)" if hertz else "no drives")
         text = simulations.drives(hertz) if hertz else None
         usd = simulations.convert_for_simulation(parsed, folder / "usd", text, chosen)
     if words:
-        say(f"converted with {' and '.join(words)}")
+        t.say(f"converted with {' and '.join(words)}")
     return usd
 
 
@@ -102,7 +101,7 @@ def _lines(rows: Sequence[Mapping[str, Any]], absent: Mapping[str, Unavailable])
     for row in rows:
         seconds = f"  ({row['seconds']:.1f} s)" if row["seconds"] else ""
         yield Text.assemble(
-            mark(_is_good(row)), f" {row['simulator']:7} {'; '.join(_words(row))}{seconds}"
+            t.mark(_is_good(row)), f" {row['simulator']:7} {'; '.join(_words(row))}{seconds}"
         )
     for name, found in absent.items():
         yield Text.assemble(("-", "yellow"), f" {name:7} {found.reason}; {found.remedy}")
@@ -120,7 +119,7 @@ def _words(row: Mapping[str, Any]) -> Iterator[str]:
     away = f", {' and '.join(offsets)} away at most" if offsets else ""
     yield f"{_STATES[row['state']]}{worst}{away}"
     if row["driven"] and not any(row.get(fault) for fault in _FAULTS):
-        yield f"{counted(row['driven'], 'driven joint')} reached targets and limits"
+        yield f"{t.counted(row['driven'], 'driven joint')} reached targets and limits"
     listed = {text: row.get(key, ()) for key, text in {**_FAULTS, **_NOTES}.items()}
     differing = {name for pair in row.get("differing", ()) for name in pair}
     listed["elsewhere than in MuJoCo"] = sorted(differing)

@@ -10,8 +10,8 @@ from typing import Annotated, Literal, TypeAlias
 import click
 from msgspec import Meta, Struct
 
-from urdf_usd.cli.failures import EXIT_CODES, CommandError
 from urdf_usd.cli.parameters import Argument, click_command, path_type, refuse
+from urdf_usd.cli.terminal import EXIT_CODES, CommandError
 from urdf_usd.conformance import options as o
 from urdf_usd.conformance.gate import FailOn
 from urdf_usd.converter.diagnostics import Severity

@@ -17,10 +17,9 @@ from lxml import etree
 from msgspec import structs
 
 from urdf_usd.cli import sources as s
+from urdf_usd.cli import terminal as t
 from urdf_usd.cli.commands import Convert, Expand, Export, Init
-from urdf_usd.cli.failures import CommandError, ExitCode, refused_warnings
 from urdf_usd.cli.parameters import is_given
-from urdf_usd.cli.terminal import counted, say, show_diagnostics, shown_status
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.worker import call_all, call_on_usd, processors
 from urdf_usd.converter.conversion import Conversion, convert_parsed
@@ -47,7 +46,7 @@ _LICENSES = ("LICENSE*", "LICENCE*", "COPYING*")
 _Order: TypeAlias = tuple[RobotSource, Path, ConvertOptions]
 
 
-def convert(options: Convert) -> ExitCode:
+def convert(options: Convert) -> t.ExitCode:
     if len(options.sources) > 1 or parse_reference(options.sources[0]).whole:
         return _convert_several(options)
     robot = s.existing_robot(options.sources[0])
@@ -58,16 +57,16 @@ def convert(options: Convert) -> ExitCode:
         if isinstance(outcome, ConversionError):
             raise outcome
         if isinstance(outcome, str):
-            raise CommandError(outcome)
+            raise t.CommandError(outcome)
     else:
-        with shown_status("") as status:
+        with t.shown_status("") as status:
 
             def show(mesh: str, number: int, total: int) -> None:
                 status.show(f"decomposing {mesh!a}, {number} of {total}")
 
             outcome = convert_robot(robot.path, options.directory, chosen, progress=show)
     _show_conversion(outcome, chosen.base)
-    return ExitCode.DONE
+    return t.ExitCode.DONE
 
 
 def _completed(chosen: ConvertOptions, robot: RobotSource, options: Convert) -> ConvertOptions:
@@ -84,12 +83,12 @@ def _completed(chosen: ConvertOptions, robot: RobotSource, options: Convert) -> 
 
 
 def _show_conversion(conversion: Conversion, requested: BaseOption, prefix: str = "") -> None:
-    show_diagnostics(conversion.diagnostics)
+    t.show_diagnostics(conversion.diagnostics)
     line = robot_line(conversion.robot, conversion.diagnostics)
     summary = f"{prefix}converted {line}; {conversion.base} base"
     if requested is BaseOption.AUTO and conversion.base is Base.FLOATING:
         summary += " (--base fixed attaches it to the world)"
-    say(summary)
+    t.say(summary)
     click.echo(conversion.root_layer)
 
 
@@ -110,8 +109,8 @@ def _in_workers(
                 yield outcome
 
 
-def _convert_several(options: Convert) -> ExitCode:
-    with shown_status("Looking for robots ...") as status:
+def _convert_several(options: Convert) -> t.ExitCode:
+    with t.shown_status("Looking for robots ...") as status:
         found = resolve_corpora(options.sources, status.say)
         settings = s.with_stated_settings(options.conversion)
         orders: list[_Order] = []
@@ -130,16 +129,16 @@ def _convert_several(options: Convert) -> ExitCode:
                 converted += 1
                 _show_conversion(outcome, settings.base, f"{robot.reference}: ")
             elif isinstance(outcome, str):
-                say(f"error: {robot.reference}: {outcome}")
+                t.say(f"error: {robot.reference}: {outcome}")
             elif s.is_only_part(robot, [one.rule for one in outcome.diagnostics]):
                 total -= 1
             else:
-                show_diagnostics(outcome.diagnostics)
-                reason = refused_warnings(outcome)
-                say(f"error: {robot.reference}: not converted{reason and f': {reason}'}")
+                t.show_diagnostics(outcome.diagnostics)
+                reason = t.refused_warnings(outcome)
+                t.say(f"error: {robot.reference}: not converted{reason and f': {reason}'}")
             status.show(f"{converted} of {total} robots are converted")
-    say(f"{converted} of {total} robots are converted")
-    return ExitCode.DONE if converted == total else ExitCode.NOT_DONE
+    t.say(f"{converted} of {total} robots are converted")
+    return t.ExitCode.DONE if converted == total else t.ExitCode.NOT_DONE
 
 
 def init(options: Init) -> None:
@@ -147,7 +146,7 @@ def init(options: Init) -> None:
     parsed = s.parse_robot(robot, s.of_robot(options.sources, robot))
     target = options.file or Path(f"{robot.path.name.partition('.')[0]}.toml")
     if target.exists():
-        raise CommandError(f"{target} exists and is not overwritten")
+        raise t.CommandError(f"{target} exists and is not overwritten")
     with temporary_folder() as scratch:
         settings = ConvertOptions(simulation=SettingsFile(str(target), "", "", CONTACTS))
         asset = convert_parsed(parsed, scratch / "asset", settings)
@@ -155,7 +154,7 @@ def init(options: Init) -> None:
     contacts = [one for one in asset.diagnostics if one.rule in rules]
     text = description_template(parsed.robot, asset.base, options.source, contacts)
     write_new(target, text.encode())
-    show_diagnostics(parsed.diagnostics)
+    t.show_diagnostics(parsed.diagnostics)
     click.echo(target)
 
 
@@ -167,7 +166,7 @@ def export(options: Export) -> None:
     prepare = partial(prepare_export, root=options.root, loops=options.loops, **reading)
     prepared = call_on_usd(prepare, options.usd, options.urdf, limits=options.limits)
     written = write_export(prepared, force=options.force)
-    show_diagnostics(written.diagnostics)
+    t.show_diagnostics(written.diagnostics)
     click.echo(written.urdf)
 
 
@@ -177,26 +176,26 @@ def expand(options: Expand) -> None:
         _vendor(robot, options, options.vendor)
         return
     if not is_xacro(str(robot.path)):
-        raise CommandError(f"{robot.path.name} is not a {SUFFIX} file; --vendor DIR accepts both")
+        raise t.CommandError(f"{robot.path.name} is not a {SUFFIX} file; --vendor DIR accepts both")
     click.echo(f"{_DECLARATION}{_expanded(robot, options)}")
 
 
 def _expanded(robot: RobotSource, options: Expand) -> str:
     own = s.of_robot(options.sources, robot)
     expansion = expand_xacro(str(robot.path), **s.keywords(own))
-    show_diagnostics(expansion.diagnostics)
+    t.show_diagnostics(expansion.diagnostics)
     return expansion.text
 
 
 def _vendor(robot: RobotSource, options: Expand, out: Path) -> None:
     if out.exists() and any(out.iterdir()):
-        raise CommandError(f"{out} is not empty; name a new folder")
+        raise t.CommandError(f"{out} is not empty; name a new folder")
     xacro = is_xacro(str(robot.path))
     text = _expanded(robot, options).encode() if xacro else robot.path.read_bytes()
     try:
         root = etree.fromstring(text, etree.XMLParser(resolve_entities=False, no_network=True))
     except etree.XMLSyntaxError as error:
-        raise CommandError(f"{robot.path}: {error.msg}; correct the XML first") from error
+        raise t.CommandError(f"{robot.path}: {error.msg}; correct the XML first") from error
     renamed = _rename_joints(root, options.renamed)
     packages = dict(s.of_robot(options.sources, robot).packages)
     files = _name_copies(root, FileResolver(robot.path, packages, os.environ))
@@ -215,7 +214,7 @@ def _vendor(robot: RobotSource, options: Expand, out: Path) -> None:
             shutil.copyfile(license_file, folder / "LICENSE")
         # Replaces an empty folder.
         folder.rename(out)
-    say(f"copied {counted(len(files), 'file')}; licence: {robot.origin.license or 'unknown'}")
+    t.say(f"copied {t.counted(len(files), 'file')}; licence: {robot.origin.license or 'unknown'}")
     click.echo(out / f"{name}.urdf")
 
 
@@ -226,12 +225,12 @@ def _rename_joints(root: etree._Element, rules: Sequence[tuple[str, str]]) -> di
     for pattern, replacement in rules:
         matching = [name for name in names if re.fullmatch(pattern, name)]
         if not matching:
-            raise CommandError(f"--rename-joint: no joint matches {pattern!r}")
+            raise t.CommandError(f"--rename-joint: no joint matches {pattern!r}")
         for name in matching:
             renamed.setdefault(name, re.sub(f"^(?:{pattern})$", replacement, name))
     results = [renamed.get(name, name) for name in names]
     if twice := sorted({name for name in results if results.count(name) > 1}):
-        raise CommandError(f"--rename-joint: several joints would be named {', '.join(twice)}")
+        raise t.CommandError(f"--rename-joint: several joints would be named {', '.join(twice)}")
     references = {"joint": ("name",), "gazebo": ("reference",)}
     for element in root.iter(etree.Element):
         # <mimic joint="">, <transmission><joint name="">, <ros2_control><joint name="">
@@ -248,9 +247,9 @@ def _name_copies(root: etree._Element, resolver: FileResolver) -> dict[Path, Pat
         if file := resolver.find(uri):
             found[uri] = file.path
             if file.outside:
-                say(f"warning: {uri} is outside of the robot's folders: {file.path}")
+                t.say(f"warning: {uri} is outside of the robot's folders: {file.path}")
         elif uri:
-            say(f"warning: {uri} is not found, and not copied")
+            t.say(f"warning: {uri} is not found, and not copied")
     # With those that they refer to, such as material libraries and images.
     paths, new = set[Path](), {*found.values()}
     while new:

@@ -14,11 +14,10 @@ from rich.text import Text
 
 from urdf_usd import corpus as c
 from urdf_usd.cli.commands import CorpusList, CorpusShow, Doctor
-from urdf_usd.cli.failures import CommandError
-from urdf_usd.cli.main import main
 from urdf_usd.cli.parameters import defaults_schema
+from urdf_usd.cli.program import main
 from urdf_usd.cli.sources import existing_robot, parse_robot
-from urdf_usd.cli.terminal import print_lines, say, shown_status, stdout
+from urdf_usd.cli.terminal import CommandError, print_lines, say, shown_status, stdout
 from urdf_usd.conformance.descriptions import mjcf_inputs
 from urdf_usd.conformance.engines.mjcf import kept_robot
 from urdf_usd.conformance.engines.protocol import Available, Crashed, UnsupportedError

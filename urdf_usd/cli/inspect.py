@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from rich.table import Table
 from rich.text import Text
 
+from urdf_usd.cli import terminal as t
 from urdf_usd.cli.commands import USD_SUFFIXES, Inspect
-from urdf_usd.cli.failures import ARRAYS, require_outputs, write_output
 from urdf_usd.cli.sources import existing_robot, of_robot, parse_robot
-from urdf_usd.cli.terminal import long_stdout, print_lines, show_diagnostics, shown_status
 from urdf_usd.conformance.execution.run import check
 from urdf_usd.conformance.execution.worker import call_on_usd
 from urdf_usd.conformance.export.reading import inspect_usd
@@ -72,7 +71,7 @@ def inspect(options: Inspect) -> None:
     if is_usd:
         read = partial(inspect_usd, variants=reading.variants, strict=reading.strict)
         inspection, diagnostics = call_on_usd(read, robot.path, limits=options.limits)
-        show_diagnostics(diagnostics)
+        t.show_diagnostics(diagnostics)
     else:
         inspection = inspect_robot(parse_robot(robot, sources).robot)
     match options.output_format:
@@ -81,13 +80,13 @@ def inspect(options: Inspect) -> None:
         case "dot" | "mermaid" as language:
             click.echo(robot_graph(inspection, language))
         case "text":
-            print_lines(tree_lines(inspection))
+            t.print_lines(tree_lines(inspection))
 
 
 def _show_joints(robot: RobotSource, sources: Sources, options: Inspect) -> None:
-    require_outputs([(options.numpy_file, ARRAYS)], (robot.path, options.usd))
+    t.require_outputs([(options.numpy_file, t.ARRAYS)], (robot.path, options.usd))
     read = structs.asdict(sources)
-    with shown_status("Reading joints ..."), temporary_folder() as folder:
+    with t.shown_status("Reading joints ..."), temporary_folder() as folder:
         usd = options.usd
         if usd is None:
             usd = convert(robot.path, folder / "usd", ConvertOptions(**read)).root_layer
@@ -103,7 +102,7 @@ def _show_joints(robot: RobotSource, sources: Sources, options: Inspect) -> None
     if options.numpy_file:
         stream = io.BytesIO()
         np.savez(stream, allow_pickle=False, **maps)
-        write_output(options.numpy_file, stream.getvalue())
+        t.write_output(options.numpy_file, stream.getvalue())
     if options.output_format == "json":
         lists = {name: indices.tolist() for name, indices in maps.items()}
         document = {"robot": record.name, "joints": numbered, "maps": lists}
@@ -117,7 +116,7 @@ def _show_joints(robot: RobotSource, sources: Sources, options: Inspect) -> None
         texts = ("-" if one is None else str(one) for one in indices)
         styles = ("" if one == indices[0] else "yellow" for one in indices)
         table.add_row(_shown(name), *map(Text, texts, styles))
-    long_stdout().print(table)
+    t.long_stdout().print(table)
 
 
 def index_maps(orders: Mapping[str, Sequence[str]]) -> dict[str, NDArray[np.int64]]:

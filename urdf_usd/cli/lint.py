@@ -15,10 +15,9 @@ import click
 from msgspec import Struct, structs
 from rich.text import Text
 
+from urdf_usd.cli import terminal as t
 from urdf_usd.cli.commands import Lint
-from urdf_usd.cli.failures import URDF, CommandError, ExitCode, require_outputs, write_output
 from urdf_usd.cli.sources import is_only_part, keywords, of_robot
-from urdf_usd.cli.terminal import SEVERITY_STYLES, counted, issue_line, print_lines, say
 from urdf_usd.converter.diagnostics import ALL_RULES, Severity, group_alike
 from urdf_usd.converter.lint.fixes import FIXES, FixError, fix_file
 from urdf_usd.converter.lint.linting import lint as lint_file
@@ -43,23 +42,23 @@ class LintedFile(Struct, frozen=True):
     ros: RosReading | None = None  # what the parser of ROS says
 
 
-def lint(options: Lint) -> ExitCode:
+def lint(options: Lint) -> t.ExitCode:
     rules = _matching(options.select, "--select") or frozenset(ALL_RULES)
     rules -= _matching(options.ignore, "--ignore")
     if options.list_rules:
-        print_lines(_rule_lines(rules))
-        return ExitCode.DONE
-    robots, resolved = [], resolve_corpora(options.named, say)
+        t.print_lines(_rule_lines(rules))
+        return t.ExitCode.DONE
+    robots, resolved = [], resolve_corpora(options.named, t.say)
     for one in resolved:
         if isinstance(one, RobotSource):
             robots.append(one)
         else:
-            say(f"{one.reference}: {one.reason}")
+            t.say(f"{one.reference}: {one.reason}")
     if options.fix:
         if len(robots) != 1:
-            raise CommandError(f"--fix accepts one file only, not {len(robots)}")
+            raise t.CommandError(f"--fix accepts one file only, not {len(robots)}")
         (robot,) = robots
-        require_outputs([(options.output, URDF)], (robot.path,))
+        t.require_outputs([(options.output, t.URDF)], (robot.path,))
         repaired = options.output or robot.path
         _write_repaired(robot, repaired, rules, options.sources)
         robots = [structs.replace(robot, reference=str(repaired), path=repaired)]
@@ -71,12 +70,12 @@ def lint(options: Lint) -> ExitCode:
         case "sarif":
             click.echo(_findings_sarif(files, rules))
         case "text":
-            print_lines(_finding_lines(files))
+            t.print_lines(_finding_lines(files))
     if len(robots) < len(resolved) or not all(file.is_urdf for file in files):
-        return ExitCode.NOT_DONE
+        return t.ExitCode.NOT_DONE
     failing = [*Severity][: [*Severity].index(options.fail_on) + 1]
     counts = _counts(files)
-    return ExitCode.DOES_NOT_CONFORM if any(map(counts.get, failing)) else ExitCode.DONE
+    return t.ExitCode.DOES_NOT_CONFORM if any(map(counts.get, failing)) else t.ExitCode.DONE
 
 
 def _matching(values: tuple[str, ...], flag: str) -> frozenset[str]:
@@ -119,17 +118,17 @@ def _write_repaired(
 ) -> None:
     folders = dict(of_robot(sources, robot).packages)
     if is_xacro(str(robot.path)):
-        raise CommandError(f"{robot.path} is a xacro file; --fix supports URDF files only")
+        raise t.CommandError(f"{robot.path} is a xacro file; --fix supports URDF files only")
     broken = {finding.rule for finding in lint_file(robot.path, packages=folders).findings}
     try:
         content, fixes = fix_file(robot.path, folders, frozenset(broken.intersection(rules)))
     except FixError as error:
-        raise CommandError(f"{robot.path} cannot be repaired: {error}") from error
-    write_output(target, content)
+        raise t.CommandError(f"{robot.path} cannot be repaired: {error}") from error
+    t.write_output(target, content)
     for fix in fixes:
         place = f"{_shown_path(fix.location.file)}:{fix.location.line}"
-        say(f"{place}:{fix.location.column}: {fix.message} [{fix.rule}]")
-    say(f"{counted(len(fixes), 'repair')}; written to {_shown_path(target)}")
+        t.say(f"{place}:{fix.location.column}: {fix.message} [{fix.rule}]")
+    t.say(f"{t.counted(len(fixes), 'repair')}; written to {_shown_path(target)}")
 
 
 def _counts(files: Sequence[LintedFile]) -> dict[str, int]:
@@ -152,7 +151,7 @@ def _finding_lines(files: Sequence[LintedFile]) -> Iterator[Text]:
         location, message = (
             one_line(text, _LONGEST) for text in (f"{one.file}{position}", one.message)
         )
-        yield issue_line(location, one.severity, message, one.rule)
+        yield t.issue_line(location, one.severity, message, one.rule)
         if one.rule not in explained:
             yield Text(f"    {one.remedy}", style="dim")
         explained.add(one.rule)
@@ -161,8 +160,8 @@ def _finding_lines(files: Sequence[LintedFile]) -> Iterator[Text]:
         answer = "loads the file" if loaded else "refuses the file"
         answer = answer if count == 1 else f"loads {loaded} of {count} files"
         yield Text(f"urdfdom {readings[0].version}, the parser of ROS, {answer}")
-    counts = [counted(count, severity) for severity, count in _counts(files).items() if count]
-    yield Text(f"{', '.join(counts) or 'no findings'} in {counted(len(files), 'file')}")
+    counts = [t.counted(count, severity) for severity, count in _counts(files).items() if count]
+    yield Text(f"{', '.join(counts) or 'no findings'} in {t.counted(len(files), 'file')}")
 
 
 def _rule_lines(rules: Collection[str]) -> Iterator[Text]:
@@ -171,7 +170,7 @@ def _rule_lines(rules: Collection[str]) -> Iterator[Text]:
         yield Text.assemble(
             (f"{rule.id:{width}}", "bold"),
             f"  {'fix' if rule.id in FIXES else '   '}  ",
-            (f"{rule.severity:7}", SEVERITY_STYLES[rule.severity]),
+            (f"{rule.severity:7}", t.SEVERITY_STYLES[rule.severity]),
             f"  {rule.summary}",
         )
 

@@ -18,8 +18,7 @@ import click
 from click.core import ParameterSource
 from msgspec import NODEFAULT, Meta, Struct
 
-from urdf_usd.cli.failures import EXIT_CODES, CommandError
-from urdf_usd.cli.terminal import shown_status
+from urdf_usd.cli.terminal import EXIT_CODES, CommandError, shown_status
 from urdf_usd.converter.options import PACKAGE, Option, OptionField, option_fields
 from urdf_usd.corpus.robots import close_names
 

@@ -8,9 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
-from urdf_usd.cli.failures import CommandError
 from urdf_usd.cli.parameters import is_given
-from urdf_usd.cli.terminal import say
+from urdf_usd.cli.terminal import CommandError, say
 from urdf_usd.conformance.options import CheckOptions
 from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
 from urdf_usd.converter.options import ConvertOptions, Sources

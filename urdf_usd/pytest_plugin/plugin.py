@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from urdf_usd.pytest_plugin.fixture import Conformance, Examiner
+    from urdf_usd.suite import Conformance, Examiner
 
 
 SUITE = "urdf_usd.suite"
@@ -75,7 +75,7 @@ def conformance_examiner(
 ) -> Examiner:
     """Convert and check robots, each once in a session."""
     # Imports engines, so only in sessions that use the fixture.
-    from urdf_usd.pytest_plugin.fixture import Examiner
+    from urdf_usd.suite import Examiner
 
     engines = request.config.getoption("--conformance-engine") or ()
     folder = tmp_path_factory.mktemp("conformance")
@@ -89,6 +89,6 @@ def conformance(request: pytest.FixtureRequest, conformance_examiner: Examiner) 
     ``usd`` is an existing USD of the robot. Paths are relative to the folder of the
     test. Further keywords are the fields of ``converter.ConvertOptions``.
     """
-    from urdf_usd.pytest_plugin.fixture import Conformance
+    from urdf_usd.suite import Conformance
 
     return Conformance(conformance_examiner, Path(request.path).parent)

@@ -18,7 +18,7 @@ from tests.converter.meshes.gltf_files import triangle
 from tests.converter.usd.authored import author, chain
 from tests.converter.usd.scenes import link_of
 from tests.converter.usd.textured_meshes import png, robot, source, surface, visual
-from urdf_usd.cli.main import main
+from urdf_usd.cli.program import main
 from urdf_usd.conformance.export.files import export
 from urdf_usd.conformance.export.links import adds_up
 from urdf_usd.conformance.export.reading import read_stage, read_usd

@@ -17,7 +17,7 @@ from tests.conformance.direct import examine_here, examine_pair_here
 from tests.converter.decompositions import fake_coacd
 from tests.converter.simulation.robots import SETTINGS, write_description, write_urdf
 from tests.faults.fault import ROBOTS
-from urdf_usd.cli.main import main
+from urdf_usd.cli.program import main
 from urdf_usd.conformance.execution.run import check, run
 from urdf_usd.conformance.options import CheckOptions, RunOptions
 from urdf_usd.converter import ConvertOptions, Profile, convert

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.installed import EXAMPLES, installed
-from urdf_usd.cli.main import main
+from urdf_usd.cli.program import main
 from urdf_usd.conformance.execution.record import summary_of
 from urdf_usd.conformance.execution.run import run
 from urdf_usd.conformance.options import RunOptions
@@ -268,7 +268,7 @@ def test_third_party_engine_is_compared(tmp_path: Path) -> None:
     site, file = installed(EXAMPLES / "engine", tmp_path / "example"), tmp_path / "record.json"
     urdf = _REPOSITORY / "tests/data/deviations/zero-effort.urdf"
     usd = convert(urdf, tmp_path / "usd").root_layer
-    program = "from urdf_usd.cli.main import main; main()"
+    program = "from urdf_usd.cli.program import main; main()"
     command = ("check", urdf, usd, "--engine", "etree", "--json", file)
     subprocess.run(
         [sys.executable, "-c", program, *map(str, command)],

@@ -18,7 +18,7 @@ import click
 
 import urdf_usd
 from tests.tools.corpora import table
-from urdf_usd.cli.main import main
+from urdf_usd.cli.program import main
 from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS, SIMULATION_CHECKS
 
 ROOT = Path(__file__).parents[3]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from click.testing import CliRunner, Result
 
-from urdf_usd.cli.main import main
+from urdf_usd.cli.program import main
 
 # Robots, layers and converters of tests.
 DATA = Path(__file__).with_name("data")

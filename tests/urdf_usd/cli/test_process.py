@@ -20,8 +20,8 @@ import pytest
 from tests.conformance.runs import HANGS, group_exists, processes_with, wait_until
 from tests.robots import ROBOT
 from tests.urdf_usd.cli.command import contents
-from urdf_usd.cli.failures import explained_failures
-from urdf_usd.cli.main import main
+from urdf_usd.cli.program import main
+from urdf_usd.cli.terminal import explained_failures
 from urdf_usd.conformance.execution.worker import ClusterError
 from urdf_usd.corpus import resolve_robot
 
@@ -53,7 +53,7 @@ def _run(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:  # no
 _HEAVY = {"jinja2", "mujoco", "pxr", "pybullet", "scipy", "trimesh"}
 _LISTING = """
 import sys
-from urdf_usd.cli.main import main
+from urdf_usd.cli.program import main
 try:
     main(sys.argv[1:])
 finally:
@@ -69,7 +69,7 @@ def test_command_loads_no_heavy_library_where_workers_do(words: str) -> None:
     result = _run(sys.executable, "-c", _LISTING, *words.split())
 
     modules = result.stdout.splitlines()[-1].split()
-    assert "urdf_usd.cli.main" in modules
+    assert "urdf_usd.cli.program" in modules
     # Pages are written by the process of the command.
     pages = {"jinja2"} if "r.urdf" in words else set()
     assert not (_HEAVY - pages) & set(modules)
@@ -86,7 +86,7 @@ def hang(*_, **__):
 
 holder, _, name = sys.argv[2].rpartition(".")
 setattr(pkgutil.resolve_name(holder), name, hang)
-from urdf_usd.cli.main import main
+from urdf_usd.cli.program import main
 main(sys.argv[3:])
 """
 _EXPANDING = "xacro.process_doc"

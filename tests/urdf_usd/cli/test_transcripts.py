@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from urdf_usd.cli.main import main
+from urdf_usd.cli.program import main
 
 _FOLDER = Path(__file__).parent
 _PROMPT = "$ urdf-usd "

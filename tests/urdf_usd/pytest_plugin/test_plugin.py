@@ -146,7 +146,7 @@ def test_fixture_checks_robots(project: pytest.Pytester) -> None:
             "*Remedy: in the USD, check physics:mass*",
         ]
     )
-    result.stdout.no_fnmatch_line("*urdf_usd/pytest_plugin/fixture.py*")
+    result.stdout.no_fnmatch_line("*urdf_usd/suite.py*")
 
 
 def test_plugin_imports_nothing_unless_used(project: pytest.Pytester) -> None:

@@ -1,4 +1,9 @@
-"""The fixture ``conformance``: convert and check a robot in a test."""
+"""The fixture ``conformance``, and tests of the robots of a corpus, in each group of checks.
+
+``pytest --pyargs urdf_usd.suite --robots erd`` runs one test per robot and group of checks. A
+robot is converted and checked once, by the first of its tests; with ``-n``, one worker runs all
+tests of a robot.
+"""
 
 from __future__ import annotations
 
@@ -11,22 +16,29 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
+import pytest
 from msgspec import Struct
 
-from urdf_usd.conformance.converters.candidates import OWN
+from urdf_usd.conformance import gate
+from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS, SIMULATION_CHECKS
+from urdf_usd.conformance.converters.candidates import OURS, OWN
 from urdf_usd.conformance.execution.job import Job, select_engines
 from urdf_usd.conformance.execution.record import unavailable_record
 from urdf_usd.conformance.execution.run import examine_in_worker
-from urdf_usd.conformance.gate import FailOn, failures
 from urdf_usd.conformance.options import CheckOptions
-from urdf_usd.converter import ConvertOptions
-from urdf_usd.converter.options import option_fields
-from urdf_usd.corpus import Resolved, UnavailableSource, resolve_robot
+from urdf_usd.converter.options import ConvertOptions, option_fields
+from urdf_usd.corpus import Resolved, UnavailableSource, resolve_corpora, resolve_robot
 from urdf_usd.reports.diagnosis import explanation
-from urdf_usd.reports.records.record import FailureRecord, RobotRecord, Verdict
+from urdf_usd.reports.records.record import FailureRecord, Grade, RobotRecord, Verdict
 from urdf_usd.reports.text import one_line
 from urdf_usd.robots import check_source, with_reference
 
+DEFAULT_CORPUS = "pybullet"
+# Group of the test that the robot is converted at all.
+CONVERSION = "conversion"
+_GROUP_OF = {check.id: check.group for check in (*CHECKS, *SIMULATION_CHECKS, *ROUND_TRIP_CHECKS)}
+_GROUP_OF[gate.VERDICT] = CONVERSION
+_NOTHING_COMPARED = {Grade.NOT_COMPARABLE, Grade.NOT_APPLICABLE}
 # Length of the failure message; the record has everything.
 _CHECKS = 6
 _FINDINGS = 3
@@ -72,7 +84,7 @@ class Examined(Struct, frozen=True):
     def verdict(self) -> Verdict:
         return self.record.verdict
 
-    def assert_conforms(self, fail_on: str = FailOn.FAILS.value) -> None:
+    def assert_conforms(self, fail_on: str = gate.FailOn.FAILS.value) -> None:
         """Assert that the USD conforms to the URDF.
 
         Args:
@@ -86,7 +98,9 @@ class Examined(Struct, frozen=True):
             AssertionError: It does not; the message has the worst findings.
         """
         __tracebackhide__ = True
-        found = failures((self.record,), fail_on=FailOn(fail_on), strict=True, unreadable=True)
+        found = gate.failures(
+            (self.record,), fail_on=gate.FailOn(fail_on), strict=True, unreadable=True
+        )
         if found:
             raise AssertionError(failure_message(self.record, found))
         if self.verdict is Verdict.INCOMPLETE:
@@ -161,3 +175,81 @@ def _options(kind: type[_Options], choices: Mapping[str, Any]) -> _Options:
             if isinstance(member, type) and issubclass(member, Enum) and value is not None:
                 values[name] = member(value)
     return kind(**values)
+
+
+class KnownFailure(AssertionError):  # noqa: N818  # pytest shows the name
+    """All failures are expected by the baseline."""
+
+
+class Case(Struct, frozen=True):
+    source: Resolved
+    group: str  # heading of the checks, or ``conversion``
+    fail_on: gate.FailOn  # the mildest result that fails
+    baseline: gate.Baseline | None  # known failures; with one, unreadable robots fail
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "conformance_case" not in metafunc.fixturenames:
+        return
+    config = metafunc.config
+    texts = config.getoption("conformance_robots") or (DEFAULT_CORPUS,)
+    file = config.getoption("conformance_baseline")
+    try:
+        baseline = gate.read_baseline(Path(file)) if file else None
+        sources = resolve_corpora(tuple(texts), print)
+    except (OSError, ValueError, LookupError, RuntimeError) as error:
+        raise pytest.Collector.CollectError(str(error)) from error
+    fail_on = gate.FailOn(config.getoption("conformance_fail_on"))
+    marks = {
+        group: f"conformance_{group.replace('-', '_').replace(' ', '_')}"
+        for group in (CONVERSION, *_GROUP_OF.values())
+    }
+    for group, mark in marks.items():
+        config.addinivalue_line("markers", f"{mark}: checks of {group}")
+    parameters = []
+    for source, group in itertools.product(sources, marks):
+        expected = [
+            f"{one.check}: {one.reason} ({one.owner})"
+            for one in (baseline.expectations if baseline else ())
+            if (one.robot, one.converter, _GROUP_OF[one.check]) == (source.id, OURS, group)
+            and not one.has_expired()
+        ]
+        case_marks = [
+            pytest.mark.conformance(robot=source.id, group=group),
+            getattr(pytest.mark, marks[group]),
+            # One worker runs all tests of a robot.
+            pytest.mark.xdist_group(source.id),
+        ]
+        if expected:
+            reason = "; ".join(expected)
+            case_marks.append(pytest.mark.xfail(strict=True, raises=KnownFailure, reason=reason))
+        case = Case(source, group, fail_on, baseline)
+        parameters.append(pytest.param(case, id=f"{source.id}-{group}", marks=case_marks))
+    metafunc.parametrize("conformance_case", parameters)
+
+
+def test_conforms(conformance_case: Case, conformance_examiner: Examiner) -> None:
+    __tracebackhide__ = True
+    case, record = conformance_case, conformance_examiner.remembered(conformance_case.source)
+    if record.verdict is Verdict.NOT_AVAILABLE:
+        pytest.skip(f"not available: {record.reason}")
+    found = gate.apply_gate((record,), fail_on=case.fail_on, baseline=case.baseline).failures
+    wrong, fixed, expected = (
+        [one for one in rows if _GROUP_OF[one.check] == case.group]
+        for rows in ((*found.new, *found.worse, *found.expired), found.fixed, found.expected)
+    )
+    checks = [check for check in record.checks if check.group == case.group]
+    text = failure_message(record, [*wrong, *expected])
+    if wrong:
+        pytest.fail(text, pytrace=False)
+    if expected and fixed:
+        names = ", ".join(sorted(one.check for one in fixed))
+        pytest.fail(f"{names}: passes now; remove it from the baseline", pytrace=False)
+    if expected:
+        raise KnownFailure(text)
+    if case.group == CONVERSION:
+        if record.verdict is Verdict.UNREADABLE:
+            pytest.skip(f"unreadable: {record.reason}")
+    elif all(check.grade in _NOTHING_COMPARED for check in checks):
+        reasons = dict.fromkeys(check.reason or check.title for check in checks)
+        pytest.skip(f"nothing to compare: {'; '.join(reasons) or record.reason}")
