@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar
 
 from msgspec import Struct, structs
 
-from urdf_usd.corpus import descriptions, files, installed
+from urdf_usd.corpus import files, installed
 from urdf_usd.corpus import robots as r
 
 _Robot = TypeVar("_Robot", r.RobotSource | r.UnavailableSource, r.Candidate)
@@ -23,7 +23,7 @@ _ALL = r.Selection()
 # Names of all robots of a source, and functions that find those of one name.
 _NAMES: Mapping[r.Scheme, Callable[[], tuple[str, ...]]] = {
     r.Scheme.PYBULLET: installed.pybullet_names,
-    r.Scheme.DESCRIPTIONS: descriptions.description_names,
+    r.Scheme.DESCRIPTIONS: installed.description_names,
     r.Scheme.EXAMPLES: installed.example_names,
     r.Scheme.SUITE: installed.case_names,
 }
@@ -116,7 +116,7 @@ def resolve_robot(
     if isinstance(robot, r.UnavailableSource):
         raise r.UnavailableError(robot.reason)
     if isinstance(robot, r.Download):
-        return descriptions.fetch(robot, announce, _mirror(mirror))
+        return installed.fetch(robot, announce, _mirror(mirror))
     return robot
 
 
@@ -130,7 +130,7 @@ def candidate(text: str, *, mirror: Path | None = None) -> r.Candidate:
     mirror = _mirror(mirror)
     (robot,) = _robots(reference, mirror, None)
     if isinstance(robot, r.Download) and robot.cached:
-        return descriptions.fetch(robot, announce_on_stderr, mirror)
+        return installed.fetch(robot, announce_on_stderr, mirror)
     return robot
 
 
@@ -193,7 +193,7 @@ def _robots(
     for name in names:
         try:
             if scheme is r.Scheme.DESCRIPTIONS:
-                found = descriptions.offer(name, mirror, mjcf=mjcf or target is not None)
+                found = installed.offer(name, mirror, mjcf=mjcf or target is not None)
             else:
                 found = _FIND[scheme](name, *(() if scheme in _NAMES else (start,)))
             yield from found if isinstance(found, tuple) else (found,)
@@ -229,7 +229,7 @@ def _fetched(
         for robot, _, _ in entries
         if isinstance(robot, r.Download) and (robot.cached or not only_cached)
     ]
-    fetched = descriptions.fetch_all(downloads, announce, mirror)
+    fetched = installed.fetch_all(downloads, announce, mirror)
     arrived = dict(zip(map(id, downloads), fetched, strict=True))
     return [_completed(arrived.get(id(one), one), row, start) for one, row, start in entries]
 

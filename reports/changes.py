@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct, structs
 
 from urdf_usd.reports.records import record as r
-from urdf_usd.reports.records.history import HistoryEntry, HistoryRobot
-from urdf_usd.reports.records.results import StoredRun
+from urdf_usd.reports.records.results import HistoryEntry, HistoryRobot, StoredRun
 
 # Further changes are only counted.
 MOST_ROWS = 200

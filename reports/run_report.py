@@ -1,34 +1,67 @@
-"""All files of the report of a run; Markdown, short enough for a comment; badges."""
+"""All files of the report of a run: pages, JUnit XML, SARIF 2.1.0, Markdown, badges.
+
+JUnit has a test suite per robot, a test case per check. What fails or is disputed is a *failure*, a
+crash of the converter or an engine an *error*. *Skipped*, with a reason, are checks that compared
+nothing, robots that are invalid, incomplete or not available, and failures that the baseline
+expects. A robot that was read and does not conform has a failing case: if no check fails,
+``conversion`` does, or ``case`` for a case of the feature suite without a USD.
+
+SARIF has failing checks, diagnostics and lint findings:
+https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeAlias
+from urllib.parse import quote
+from xml.etree import ElementTree as ET
 
-from msgspec import UNSET, structs
+from msgspec import UNSET, Struct, structs
 
-from urdf_usd.reports.ci import write_junit, write_sarif
+from urdf_usd.installation import DISTRIBUTION
+from urdf_usd.reports import summary as counted
+from urdf_usd.reports.diagnosis import explanation
 from urdf_usd.reports.html.rendering import CONVERTERS, template_environment
 from urdf_usd.reports.html.site import write_comparison, write_history, write_site, write_suite
-from urdf_usd.reports.records.history import HistoryEntry
-from urdf_usd.reports.records.record import RobotRecord, RunSummary
-from urdf_usd.reports.records.results import read_seconds, write_record
-from urdf_usd.reports.summary import Comparison, Figures, compare, values
+from urdf_usd.reports.records import record as r
+from urdf_usd.reports.records.results import HistoryEntry, read_seconds, write_record
+from urdf_usd.reports.text import one_line, plain
 
 # Backgrounds for white text, with a contrast of at least 4.5.
 _GOOD, _MIXED, _BAD, _NONE = "#1a7f37", "#9a6700", "#b3201a", "#57606a"
 # Mean width of a letter of Verdana at eleven pixels.
 _LETTER, _MARGIN = 6.6, 6.0
 _MOST = 0.9
+# Lengths of texts in JUnit and SARIF.
+_LINE = 300
+_SARIF_LINE = 1000
+_WHOLE = "conversion"
+# Comparison of a case of the feature suite with its expected values.
+_CASE = "case"
+_FINDINGS_IN_TEXT = 20
+# With these there is a USD.
+_WRITTEN = (r.CaseOutcome.PASS, r.CaseOutcome.FAIL)
+_SKIPPED = (r.Verdict.UNREADABLE, r.Verdict.NOT_AVAILABLE, r.Verdict.INCOMPLETE)
+# Elements of a test case with an outcome, and attributes of a suite that count them.
+_COUNTS = {"failure": "failures", "error": "errors", "skipped": "skipped"}
+_SARIF = "https://docs.oasis-open.org/sarif/sarif/v2.1.0"
+# Rules of failing checks begin like this; `verdict` stands for all checks.
+_RULE_OF_CHECK = "conformance/"
+# Unreadable robots have diagnostics, and those that were not fetched have no file.
+_WITHOUT_RULE_OF_CHECK = (r.Verdict.CRASHED, r.Verdict.NOT_COMPARABLE)
+
+Json: TypeAlias = dict[str, object]
 
 
 def write_report(
-    summary: RunSummary,
-    records: Sequence[RobotRecord],
+    summary: r.RunSummary,
+    records: Sequence[r.RobotRecord],
     out: Path,
     history: Sequence[HistoryEntry] = (),
-) -> tuple[Figures | Comparison, Path]:
+) -> tuple[counted.Figures | counted.Comparison, Path]:
     """Write all reports of a run into its folder; return what they show, and the first page."""
     if history:
         write_history(history, out)
@@ -45,23 +78,25 @@ def write_report(
         folder = out / CONVERTERS / converter.name
         folder.mkdir(parents=True, exist_ok=True)
         write_site(_part(summary, records, converter.name), folder, out / "scenes" / converter.name)
-    compared = compare(summary, records, conversion_times(records, out))
+    compared = counted.compare(summary, records, conversion_times(records, out))
     write_markdown(compared, out / "summary.md")
     return compared, write_comparison(compared, out, has_history=bool(history))
 
 
-def records_of(converter: str, records: Iterable[RobotRecord]) -> list[RobotRecord]:
+def records_of(converter: str, records: Iterable[r.RobotRecord]) -> list[r.RobotRecord]:
     return [record for record in records if record.candidate == converter]
 
 
-def conversion_times(records: Sequence[RobotRecord], out: Path) -> dict[tuple[str, str], float]:
+def conversion_times(records: Sequence[r.RobotRecord], out: Path) -> dict[tuple[str, str], float]:
     """Read the times of conversions [s], by converter and robot."""
     keys = [(record.candidate, record.id) for record in records]
     times = ((key, read_seconds(out, "/".join(key))) for key in keys)
     return {key: seconds for key, seconds in times if seconds is not None}
 
 
-def _part(summary: RunSummary, records: Sequence[RobotRecord], converter: str) -> Figures:
+def _part(
+    summary: r.RunSummary, records: Sequence[r.RobotRecord], converter: str
+) -> counted.Figures:
     """Return the part of a run that concerns one converter."""
     own = next(one for one in summary.converters if one.name == converter)
     former, prefix = summary.former, f"{converter}/"
@@ -81,14 +116,14 @@ def _part(summary: RunSummary, records: Sequence[RobotRecord], converter: str) -
         former=former,
         suite=tuple(one for one in summary.suite if one.candidate == converter),
     )
-    return Figures.of(part, records_of(converter, records))
+    return counted.Figures.of(part, records_of(converter, records))
 
 
-def write_markdown(run: Figures | Comparison, path: Path) -> None:
+def write_markdown(run: counted.Figures | counted.Comparison, path: Path) -> None:
     """Write the counts of a run, what does not conform, and the largest differences."""
     content: dict[str, object] = {"headline": run.headline}
     name = "comparison.md.j2"
-    if isinstance(run, Figures):
+    if isinstance(run, counted.Figures):
         name, baseline = "summary.md.j2", run.summary.baseline
         changes = baseline.changes if baseline else ()
         content["failures"] = [(change, known) for change, rows in changes for known in rows]
@@ -97,7 +132,7 @@ def write_markdown(run: Figures | Comparison, path: Path) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def write_badges(figures: Figures, folder: Path) -> None:
+def write_badges(figures: counted.Figures, folder: Path) -> None:
     """Write the badge of a run; unreadable and unavailable robots do not count.
 
     The title of ``badge.svg`` also has the number of compared values. ``badge.json`` is for
@@ -114,19 +149,19 @@ def write_badges(figures: Figures, folder: Path) -> None:
     label = _label(figures.robots)
     endpoint = {"schemaVersion": 1, "label": label, "message": text, "color": color}
     documents = {
-        "badge.svg": _svg(label, text, f"{text}; {values(figures.compared)}", tone),
+        "badge.svg": _svg(label, text, f"{text}; {counted.values(figures.compared)}", tone),
         "badge.json": json.dumps(endpoint, ensure_ascii=False) + "\n",
     }
     for name, document in documents.items():
         (folder / name).write_text(document, encoding="utf-8", newline="\n")
 
 
-def robot_badge(robot: RobotRecord) -> str:
-    title = f"{robot.verdict}; {values(robot.compared)}"
+def robot_badge(robot: r.RobotRecord) -> str:
+    title = f"{robot.verdict}; {counted.values(robot.compared)}"
     return _svg(_label([robot]), robot.verdict.value, title, _GOOD)
 
 
-def _label(robots: Iterable[RobotRecord]) -> str:
+def _label(robots: Iterable[r.RobotRecord]) -> str:
     """Name the formats that are compared with USD."""
     found = {"URDF" if one.formats is UNSET else one.formats[0].upper() for one in robots}
     return f"{' and '.join(sorted(found)) or 'URDF'} \u2192 USD"
@@ -137,3 +172,180 @@ def _svg(label: str, text: str, title: str, tone: str) -> str:
     template = template_environment().get_template("badge.svg.j2")
     content = {"label": label, "text": text, "title": title, "tone": tone}
     return f"{template.render(**content, left=left, right=right)}\n"
+
+
+# JUnit
+
+
+class _Case(Struct):
+    """A test case; ``tag`` is empty if it passes."""
+
+    name: str
+    tag: str = ""
+    message: str = ""
+    text: str = ""
+    type: str = ""
+    assertions: int | None = None
+
+
+def write_junit(
+    robots: Iterable[r.RobotRecord], path: Path, summary: r.RunSummary | None = None
+) -> None:
+    robots = tuple(robots)
+    candidates = {robot.candidate for robot in robots}
+    several = len(candidates) > 1
+    root = ET.Element("testsuites", name=f"urdf-usd conformance: {counted.headline(robots)}")
+    baselines = dict.fromkeys(candidates, summary.baseline if summary else None)
+    if summary and several:
+        baselines |= {one.name: one.baseline for one in summary.converters}
+    expected = {name: counted.expected_failures(one) for name, one in baselines.items()}
+    for robot in robots:
+        identity = one_line(f"{robot.candidate}/{robot.id}" if several else robot.id, _LINE)
+        suite = ET.SubElement(root, "testsuite", name=identity)
+        for case in _cases(robot):
+            check = "verdict" if case.name in {_WHOLE, _CASE} else case.name
+            _add_case(suite, identity, case, expected[robot.candidate].get((robot.id, check)))
+        suite.set("tests", str(len(suite)))
+        suite.set("assertions", str(robot.compared))
+        for tag, count in _COUNTS.items():
+            suite.set(count, str(len(suite.findall(f"*/{tag}"))))
+    for count in ("tests", "assertions", *_COUNTS.values()):
+        root.set(count, str(sum(int(suite.get(count, "0")) for suite in root)))
+    ET.indent(root)
+    text = ET.tostring(root, encoding="unicode", short_empty_elements=True)
+    path.write_text(
+        f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n', encoding="utf-8", newline="\n"
+    )
+
+
+def _add_case(suite: ET.Element, identity: str, case: _Case, expected: str | None) -> None:
+    message, tag, kind = one_line(case.message, _LINE), case.tag, case.type
+    if expected is not None and tag in {"failure", "error"}:
+        tag, kind, message = "skipped", "", f"expected: {expected} ({message})"
+    name = one_line(case.name, _LINE)
+    element = ET.SubElement(suite, "testcase", classname=identity, name=name)
+    if case.assertions is not None:
+        element.set("assertions", str(case.assertions))
+    if tag:
+        outcome = ET.SubElement(element, tag, message=one_line(message, _LINE))
+        outcome.text = case.text or None
+        if kind:
+            outcome.set("type", kind)
+
+
+def _cases(robot: r.RobotRecord) -> Iterator[_Case]:
+    result, verdict = robot.case, robot.verdict
+    checks = [_check_case(check, robot) for check in robot.checks]
+    if result is not None:
+        case = _Case(_CASE)
+        if not result.outcome.passes:
+            case.tag = "error" if result.outcome is r.CaseOutcome.CRASHED else "failure"
+            case.type, case.message = result.outcome, f"{result.outcome}: {result.reason}"
+            lines = (result.case.shows, result.case.clause, result.reason)
+            case.text = "\n".join(map(plain, lines))
+        yield case
+    failing = any(case.tag == "failure" for case in checks)
+    shown = verdict.agrees or (failing and verdict is not r.Verdict.CRASHED)
+    written = result is None or result.outcome in _WRITTEN
+    if written and (not checks or not shown or verdict is r.Verdict.INCOMPLETE):
+        whole = _Case(_WHOLE)
+        if not verdict.conforms:
+            whole.tag = "error" if verdict is r.Verdict.CRASHED else "failure"
+            whole.type, whole.message = verdict, f"{verdict}: {robot.reason}"
+            if verdict in _SKIPPED:
+                whole.tag, whole.type = "skipped", ""
+            diagnostics = (one.line_of_text for one in robot.diagnostics)
+            whole.text = "\n".join(map(plain, (robot.reason, *diagnostics)))
+        yield whole
+    yield from checks
+
+
+def _check_case(check: r.CheckRecord, robot: r.RobotRecord) -> _Case:
+    case = _Case(check.id, assertions=check.compared)
+    case.message = check.reason or f"{check.title}: {check.grade}"
+    if check.grade in counted.URGENT:
+        if (message := counted.failure(check)) != check.title:
+            case.message = message
+        case.tag, case.type = "failure", check.grade
+        case.text = "\n".join(explanation(check, robot, _FINDINGS_IN_TEXT))
+    elif check.grade in {r.Grade.NOT_COMPARABLE, r.Grade.NOT_APPLICABLE}:
+        case.tag = "skipped"
+    return case
+
+
+# SARIF
+
+
+def write_sarif(
+    robots: Iterable[r.RobotRecord], path: Path, baseline: r.BaselineRecord | None = None
+) -> None:
+    """Write failing checks, diagnostics and lint findings of all robots.
+
+    File names are relative to the robot's folder, not known here: a base id with its reference.
+    """
+    reported = [(robot, (*_failures(robot), *robot.diagnostics, *robot.lint)) for robot in robots]
+    reported = [(robot, found) for robot, found in reported if found]
+    remedies = {one.rule: one.remedy for _, found in reported for one in found}
+    index = {rule: number for number, rule in enumerate(sorted(remedies))}
+    helps = {rule: {"help": {"text": text}} for rule, text in remedies.items() if text}
+    expected = counted.expected_failures(baseline)
+    results = []
+    for robot, found in reported:
+        for one in found:
+            uri = quote(one.file or "", errors="replace")
+            file: Json | None = {"uri": uri, "uriBaseId": robot.id} if one.file else None
+            result = sarif_result(one, index[one.rule], file)
+            if reason := expected.get((robot.id, one.rule.removeprefix(_RULE_OF_CHECK))):
+                result["suppressions"] = [{"kind": "external", "justification": reason}]
+            results.append(result)
+    known = (robot.environment.get(DISTRIBUTION) for robot, _ in reported)
+    versions = [{"version": version} for version in known if version]
+    rules = [{"id": rule, **helps.get(rule, {})} for rule in index]
+    driver: Json = {"name": "urdf-usd run", **(versions or [{}])[0], "rules": rules}
+    named = ((one.id, one_line(one.source.reference, 300)) for one, _ in reported)
+    origins = {name: {"description": {"text": text}} for name, text in named}
+    text = sarif_document(driver, results, originalUriBaseIds=origins)
+    # A name may contain lone surrogates, which UTF-8 cannot encode.
+    path.write_bytes(f"{text}\n".encode("utf-8", "backslashreplace"))
+
+
+def sarif_document(driver: Json, results: list[Json], **further: object) -> str:
+    tool = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints"}
+    run = {**tool, **further, "results": results}
+    document = {
+        "$schema": f"{_SARIF}/errata01/os/schemas/sarif-schema-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [run],
+    }
+    return json.dumps(document, indent=1, ensure_ascii=False)
+
+
+def sarif_result(finding: r.DiagnosticRecord, rule_index: int, file: Json | None) -> Json:
+    result: Json = {
+        "ruleId": finding.rule,
+        "ruleIndex": rule_index,
+        "level": finding.severity if finding.severity in {"error", "warning"} else "note",
+        "message": {"text": one_line(finding.message, _SARIF_LINE)},
+        "occurrenceCount": finding.count,
+    }
+    if file is not None:
+        physical: Json = {"artifactLocation": file}
+        if finding.line:
+            physical["region"] = {"startLine": finding.line, "startColumn": finding.column or 1}
+        result["locations"] = [{"physicalLocation": physical}]
+    return result
+
+
+def _failures(robot: r.RobotRecord) -> Iterator[r.DiagnosticRecord]:
+    messages = {
+        check.id: f"{check.title} {check.grade.value}: {counted.failure(check)}"
+        for check in robot.checks
+        if check.grade in counted.URGENT
+    }
+    if not robot.checks and robot.verdict in _WITHOUT_RULE_OF_CHECK:
+        messages = {"verdict": f"{robot.verdict.value}: {robot.reason}"}
+    file = robot.source.files[0].path if robot.source.files else None
+    for name, message in messages.items():
+        yield r.DiagnosticRecord(
+            rule=f"{_RULE_OF_CHECK}{name}", severity="error", message=message, file=file
+        )

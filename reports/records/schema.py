@@ -1,33 +1,31 @@
 """The JSON Schema of records, for other programs.
 
-``python -m urdf_usd.reports.records.schema DIRECTORY`` writes what ``docs/schema`` holds.
+``urdf-usd doctor --schema KIND`` prints it; ``docs/schema`` has it as files.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
-import sys
-from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from urdf_usd.reports.records import history, record, suite_case
+from urdf_usd.reports.records import record, results, suite_case
 from urdf_usd.reports.records.record import SCHEMA_VERSION
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 # By the name in commands and file names.
 RECORDS: dict[str, type[Struct]] = {
-    "history": history.HistoryEntry,
+    "history": results.HistoryEntry,
     "robot": record.RobotRecord,
     "summary": record.RunSummary,
     "case": suite_case.Case,
 }
 _STRUCTS: dict[str, type[Struct]] = {
     name: value
-    for module in (history, record, suite_case)
+    for module in (results, record, suite_case)
     for name, value in vars(module).items()
     if inspect.isclass(value) and value.__module__ == module.__name__ and issubclass(value, Struct)
 }
@@ -54,13 +52,6 @@ def schema_text(kind: str) -> str:
     """Return the schema as it is published."""
     encoded = msgspec.json.encode(record_schema(kind))
     return msgspec.json.format(encoded, indent=2).decode() + "\n"
-
-
-def write_schemas(directory: Path) -> None:
-    directory.mkdir(parents=True, exist_ok=True)
-    for kind in RECORDS:
-        path = directory / f"{kind}-{SCHEMA_VERSION}.json"
-        path.write_text(schema_text(kind), encoding="utf-8", newline="\n")
 
 
 def _described(name: str, definition: dict[str, Any]) -> dict[str, Any]:
@@ -100,7 +91,3 @@ def _widened(value: object) -> object:
     if value.get("type") != "number":
         return inner
     return {"anyOf": [inner, _BEYOND]}
-
-
-if __name__ == "__main__":
-    write_schemas(Path(sys.argv[1]))

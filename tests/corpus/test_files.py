@@ -13,8 +13,8 @@ from urdf_usd import read_urdf
 from urdf_usd.conformance.execution.folder import STATE
 from urdf_usd.converter.robot.model import MeshFile
 from urdf_usd.corpus import RobotSource, UnavailableSource, resolve_corpora
-from urdf_usd.corpus.descriptions import MANIFEST, head_commit, mirrored_commit
 from urdf_usd.corpus.files import declared_license, locate_below, locate_mjcf, ros_packages
+from urdf_usd.corpus.installed import MANIFEST, head_commit, mirrored_commit
 from urdf_usd.corpus.robots import UnknownRobotError
 
 _ROBOT = """<robot name="r"><link name="a"><visual><geometry>

@@ -59,7 +59,7 @@ def test_unavailable_robot_is_a_result(tmp_path: Path, monkeypatch: pytest.Monke
     def refuse(download: c.Download, *_: object) -> NoReturn:
         raise c.UnavailableError(f"{download.module} cannot be downloaded")
 
-    monkeypatch.setattr(c.descriptions, "fetch", refuse)
+    monkeypatch.setattr(c.installed, "fetch", refuse)
 
     arm, upkie = c.resolve_corpora(["rd:upkie_description", str(tmp_path / "arm.urdf")], _silent)
 
@@ -74,7 +74,7 @@ def test_unavailable_robot_is_a_result(tmp_path: Path, monkeypatch: pytest.Monke
 def test_all_names_are_looked_up_before_the_first_download(
     text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(c.descriptions, "fetch", _silent)
+    monkeypatch.setattr(c.installed, "fetch", _silent)
 
     with pytest.raises(c.UnknownRobotError):
         c.resolve_corpora(["rd:upkie_description", text], _silent)

@@ -12,12 +12,11 @@ from msgspec import structs
 from rich.console import Console, RenderableType
 
 from tests.reports import samples
-from urdf_usd.reports.ci import write_junit, write_sarif
 from urdf_usd.reports.html import site
 from urdf_usd.reports.records import record as r
-from urdf_usd.reports.records.history import append_entry, read_history
+from urdf_usd.reports.records.results import append_entry, read_history
 from urdf_usd.reports.records.scene import scene_path, write_scene
-from urdf_usd.reports.run_report import write_badges, write_markdown
+from urdf_usd.reports.run_report import write_badges, write_junit, write_markdown, write_sarif
 from urdf_usd.reports.summary import Figures, compare
 from urdf_usd.reports.terminal import terminal_comparison, terminal_summary
 

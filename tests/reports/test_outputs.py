@@ -12,9 +12,8 @@ from msgspec import structs
 from tests.reports import samples
 from tests.reports.documents import shown, write_run
 from urdf_usd.reports.changes import MOST_ROWS, sorted_changes
-from urdf_usd.reports.ci import write_junit, write_sarif
 from urdf_usd.reports.records import record as r
-from urdf_usd.reports.run_report import write_badges, write_markdown
+from urdf_usd.reports.run_report import write_badges, write_junit, write_markdown, write_sarif
 from urdf_usd.reports.summary import headline
 from urdf_usd.reports.terminal import terminal_summary
 

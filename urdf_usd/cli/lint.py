@@ -27,8 +27,8 @@ from urdf_usd.converter.urdf.xacro import is_xacro
 from urdf_usd.corpus import RobotSource, resolve_corpora
 from urdf_usd.corpus.robots import close_names
 from urdf_usd.installation import DISTRIBUTION
-from urdf_usd.reports.ci import sarif_document, sarif_result
 from urdf_usd.reports.records.record import DiagnosticRecord
+from urdf_usd.reports.run_report import sarif_document, sarif_result
 from urdf_usd.reports.text import one_line
 
 _LONGEST = 1000

@@ -30,8 +30,13 @@ from urdf_usd.corpus import parse_reference, resolve_corpora
 from urdf_usd.corpus.files import Format
 from urdf_usd.reports.changes import compare_runs, sign, value_changes
 from urdf_usd.reports.records import record as r
-from urdf_usd.reports.records.history import HistoryEntry, append_entry, read_history
-from urdf_usd.reports.records.results import StoredRun, read_run
+from urdf_usd.reports.records.results import (
+    HistoryEntry,
+    StoredRun,
+    append_entry,
+    read_history,
+    read_run,
+)
 from urdf_usd.reports.run_report import conversion_times, records_of, write_report
 from urdf_usd.reports.summary import Comparison, Figures, readable
 from urdf_usd.reports.terminal import terminal_comparison, terminal_summary

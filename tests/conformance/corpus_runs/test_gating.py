@@ -13,7 +13,7 @@ from lxml import html
 from tests.robots import ROBOT
 from tests.urdf_usd.cli.command import urdf_usd
 from urdf_usd.conformance.gate import OWNER, REASON, read_baseline
-from urdf_usd.reports.records.history import read_history
+from urdf_usd.reports.records.results import read_history
 
 _EMPTY = '<robot name="nothing"/>'
 _CONVERTER = """
