@@ -16,7 +16,6 @@ import math
 import os
 import re
 import shlex
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -31,7 +30,7 @@ from urdf_usd.conformance.execution.run import examine_in_workers
 from urdf_usd.conformance.options import DEFAULT_LIMITS, Limits
 from urdf_usd.conformance.verdict.judged import REFERENCE
 from urdf_usd.converter import ConvertOptions
-from urdf_usd.converter.inputs import referred_files
+from urdf_usd.converter.inputs import copy_files
 from urdf_usd.converter.scratch import temporary_folder
 from urdf_usd.converter.urdf.parse import standalone_urdf
 from urdf_usd.converter.urdf.uris import FileResolver
@@ -49,7 +48,6 @@ Edit: TypeAlias = tuple[int, Callable[[Element, Element], object]]
 Pass: TypeAlias = Callable[[_Nodes], Iterable[Edit]]
 
 _FILES = ("mesh", "texture")
-_FOLDER = "files"
 # Elements that are not removed by themselves.
 _ENDS = frozenset({"robot", "parent", "child"})
 _STRUCTURE = _ENDS | {"link", "joint"}
@@ -125,22 +123,7 @@ def _element(repaired: RepairedElement) -> Element:
 def write_with_files(document: bytes, urdf: Path) -> None:
     """Write a document into a folder, with copies of the files that it names."""
     root = read_document(document)
-    named = [(element, Path(element.get("filename", ""))) for element in root.iter(*_FILES)]
-    files: set[Path] = set()
-    waiting = [path for _, path in named if path.is_absolute() and path.is_file()]
-    while waiting:
-        if (path := waiting.pop()) not in files:
-            files.add(path)
-            # Others that it refers to, such as material libraries and images.
-            waiting += referred_files(path.read_bytes(), path)
-    parent = os.path.commonpath([path.parent for path in files]) if files else ""
-    for path in files:
-        target = urdf.parent / _FOLDER / path.relative_to(parent)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, target)
-    for element, path in named:
-        if path in files:
-            element.set("filename", Path(_FOLDER, path.relative_to(parent)).as_posix())
+    copy_files(root, urdf.parent)
     urdf.write_bytes(document_text(root))
 
 

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import html
+import os
 import re
+import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
+
+from lxml.etree import _Element as Element
 
 from urdf_usd.converter.file_content import LARGEST_MESH, InputFile, is_file, read_file
 from urdf_usd.converter.meshes.stl import holds_binary_stl
 from urdf_usd.converter.robot.model import MeshFile, Robot
 from urdf_usd.converter.urdf.uris import package_and_rest
+
+# Of copies, in the folder of a URDF.
+_FOLDER = "files"
 
 
 def input_files(description: Iterable[str], robot: Robot | None) -> tuple[InputFile, ...]:
@@ -62,6 +69,30 @@ def references(robot: Robot) -> Iterator[tuple[str, str | None]]:
         for visual in link.visuals:
             if visual.material and visual.material.texture_uri:
                 yield visual.material.texture_uri, visual.material.texture_path
+
+
+def copy_files(document: Element, folder: Path) -> int:
+    """Copy the files that a URDF document names by absolute paths; return their number.
+
+    They are copied to ``files/`` in a folder, with those that they refer to, such as material
+    libraries and images. The document then names the copies, by relative paths.
+    """
+    named = [(one, Path(one.get("filename", ""))) for one in document.iter("mesh", "texture")]
+    waiting = [path for _, path in named if path.is_absolute() and path.is_file()]
+    files: set[Path] = set()
+    while waiting:
+        if (path := waiting.pop()) not in files:
+            files.add(path)
+            waiting += referred_files(path.read_bytes(), path)
+    parent = os.path.commonpath([path.parent for path in files]) if files else ""
+    for path in files:
+        target = folder / _FOLDER / path.relative_to(parent)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+    for element, path in named:
+        if path in files:
+            element.set("filename", Path(_FOLDER, path.relative_to(parent)).as_posix())
+    return len(files)
 
 
 # References of mesh files to material libraries and images

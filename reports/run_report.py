@@ -286,54 +286,61 @@ def write_sarif(
     reported = [(robot, (*_failures(robot), *robot.diagnostics, *robot.lint)) for robot in robots]
     reported = [(robot, found) for robot, found in reported if found]
     remedies = {one.rule: one.remedy for _, found in reported for one in found}
-    index = {rule: number for number, rule in enumerate(sorted(remedies))}
-    helps = {rule: {"help": {"text": text}} for rule, text in remedies.items() if text}
+    rules: list[Json] = [
+        {"id": rule, **({"help": {"text": text}} if text else {})}
+        for rule, text in sorted(remedies.items())
+    ]
     expected = counted.expected_failures(baseline)
-    results = []
-    for robot, found in reported:
-        for one in found:
+    found: list[tuple[r.DiagnosticRecord, Json | None, Json]] = []
+    for robot, findings in reported:
+        for one in findings:
             uri = quote(one.file or "", errors="replace")
             file: Json | None = {"uri": uri, "uriBaseId": robot.id} if one.file else None
-            result = sarif_result(one, index[one.rule], file)
-            if reason := expected.get((robot.id, one.rule.removeprefix(_RULE_OF_CHECK))):
-                result["suppressions"] = [{"kind": "external", "justification": reason}]
-            results.append(result)
+            reason = expected.get((robot.id, one.rule.removeprefix(_RULE_OF_CHECK)))
+            accepted = [{"kind": "external", "justification": reason}]
+            found.append((one, file, {"suppressions": accepted} if reason else {}))
     known = (robot.environment.get(DISTRIBUTION) for robot, _ in reported)
-    versions = [{"version": version} for version in known if version]
-    rules = [{"id": rule, **helps.get(rule, {})} for rule in index]
-    driver: Json = {"name": "urdf-usd run", **(versions or [{}])[0], "rules": rules}
-    named = ((one.id, one_line(one.source.reference, 300)) for one, _ in reported)
+    named = ((one.id, one_line(one.source.reference, _LINE)) for one, _ in reported)
     origins = {name: {"description": {"text": text}} for name, text in named}
-    text = sarif_document(driver, results, originalUriBaseIds=origins)
+    version = next(filter(None, known), None)
+    text = sarif_document("run", version, rules, found, originalUriBaseIds=origins)
     # A name may contain lone surrogates, which UTF-8 cannot encode.
     path.write_bytes(f"{text}\n".encode("utf-8", "backslashreplace"))
 
 
-def sarif_document(driver: Json, results: list[Json], **further: object) -> str:
+def sarif_document(
+    command: str,
+    version: str | None,
+    rules: Sequence[Json],
+    findings: Iterable[tuple[r.DiagnosticRecord, Json | None, Json]],
+    **further: object,
+) -> str:
+    """Encode rules, and findings of these, each with its file and further properties."""
+    stated = {"version": version} if version else {}
+    driver: Json = {"name": f"urdf-usd {command}", **stated, "rules": [*rules]}
+    index = {rule["id"]: number for number, rule in enumerate(rules)}
+    results = []
+    for one, file, more in findings:
+        result: Json = {
+            "ruleId": one.rule,
+            "ruleIndex": index[one.rule],
+            "level": one.severity if one.severity in {"error", "warning"} else "note",
+            "message": {"text": one_line(one.message, _SARIF_LINE)},
+            "occurrenceCount": one.count,
+        }
+        if file is not None:
+            physical: Json = {"artifactLocation": file}
+            if one.line:
+                physical["region"] = {"startLine": one.line, "startColumn": one.column or 1}
+            result["locations"] = [{"physicalLocation": physical}]
+        results.append(result | more)
     tool = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints"}
-    run = {**tool, **further, "results": results}
     document = {
         "$schema": f"{_SARIF}/errata01/os/schemas/sarif-schema-2.1.0.json",
         "version": "2.1.0",
-        "runs": [run],
+        "runs": [{**tool, **further, "results": results}],
     }
     return json.dumps(document, indent=1, ensure_ascii=False)
-
-
-def sarif_result(finding: r.DiagnosticRecord, rule_index: int, file: Json | None) -> Json:
-    result: Json = {
-        "ruleId": finding.rule,
-        "ruleIndex": rule_index,
-        "level": finding.severity if finding.severity in {"error", "warning"} else "note",
-        "message": {"text": one_line(finding.message, _SARIF_LINE)},
-        "occurrenceCount": finding.count,
-    }
-    if file is not None:
-        physical: Json = {"artifactLocation": file}
-        if finding.line:
-            physical["region"] = {"startLine": finding.line, "startColumn": finding.column or 1}
-        result["locations"] = [{"physicalLocation": physical}]
-    return result
 
 
 def _failures(robot: r.RobotRecord) -> Iterator[r.DiagnosticRecord]:

@@ -18,14 +18,14 @@ from msgspec import structs
 
 from urdf_usd.cli import sources as s
 from urdf_usd.cli import terminal as t
-from urdf_usd.cli.commands import Convert, Expand, Export, Init
 from urdf_usd.cli.parameters import is_given
+from urdf_usd.cli.program import Convert, Expand, Export, Init
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.worker import call_all, call_on_usd, processors
 from urdf_usd.converter.conversion import Conversion, convert_parsed
 from urdf_usd.converter.conversion import convert as convert_robot
 from urdf_usd.converter.diagnostics import ConversionError
-from urdf_usd.converter.inputs import referred_files
+from urdf_usd.converter.inputs import copy_files
 from urdf_usd.converter.options import ConvertOptions
 from urdf_usd.converter.robot.model import Base, BaseOption, robot_line
 from urdf_usd.converter.scratch import scratch_folder, temporary_folder
@@ -40,7 +40,7 @@ from urdf_usd.reports.records.results import write_new
 from urdf_usd.robots import with_reference
 
 _DECLARATION = '<?xml version="1.0" encoding="utf-8"?>\n'
-_FOLDER = "files"
+_FILES = ("mesh", "texture")
 _LICENSES = ("LICENSE*", "LICENCE*", "COPYING*")
 # A robot, the folder of its asset, and its options.
 _Order: TypeAlias = tuple[RobotSource, Path, ConvertOptions]
@@ -198,7 +198,7 @@ def _vendor(robot: RobotSource, options: Expand, out: Path) -> None:
         raise t.CommandError(f"{robot.path}: {error.msg}; correct the XML first") from error
     renamed = _rename_joints(root, options.renamed)
     packages = dict(s.of_robot(options.sources, robot).packages)
-    files = _name_copies(root, FileResolver(robot.path, packages, os.environ))
+    _resolve_files(root, FileResolver(robot.path, packages, os.environ))
     license_file = _license_file(robot.path)
     root.addprevious(etree.Comment(_header(robot, options, renamed).replace("--", "- -")))
     name = re.sub(r"[^A-Za-z0-9._-]+", "_", root.get("name") or "").strip(".") or "robot"
@@ -206,15 +206,13 @@ def _vendor(robot: RobotSource, options: Expand, out: Path) -> None:
     with scratch_folder(out.parent) as scratch:
         folder = scratch / out.name
         folder.mkdir()
-        for path, target in files.items():
-            (folder / target).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, folder / target)
+        copied = t.counted(copy_files(root, folder), "file")
         root.getroottree().write(folder / f"{name}.urdf", encoding="utf-8", xml_declaration=True)
         if license_file:
             shutil.copyfile(license_file, folder / "LICENSE")
         # Replaces an empty folder.
         folder.rename(out)
-    t.say(f"copied {t.counted(len(files), 'file')}; licence: {robot.origin.license or 'unknown'}")
+    t.say(f"copied {copied}; licence: {robot.origin.license or 'unknown'}")
     click.echo(out / f"{name}.urdf")
 
 
@@ -240,27 +238,17 @@ def _rename_joints(root: etree._Element, rules: Sequence[tuple[str, str]]) -> di
     return {former: name for former, name in renamed.items() if former != name}
 
 
-def _name_copies(root: etree._Element, resolver: FileResolver) -> dict[Path, Path]:
-    """Name files by their paths in the copy; return these by the paths of the files."""
-    found: dict[str, Path] = {}
-    for uri in dict.fromkeys(one.get("filename", "") for one in root.iter("mesh", "texture")):
-        if file := resolver.find(uri):
-            found[uri] = file.path
-            if file.outside:
-                t.say(f"warning: {uri} is outside of the robot's folders: {file.path}")
-        elif uri:
+def _resolve_files(root: etree._Element, resolver: FileResolver) -> None:
+    """Name files by absolute paths."""
+    found = {uri: resolver.find(uri) for one in root.iter(*_FILES) if (uri := one.get("filename"))}
+    for uri, file in found.items():
+        if file is None:
             t.say(f"warning: {uri} is not found, and not copied")
-    # With those that they refer to, such as material libraries and images.
-    paths, new = set[Path](), {*found.values()}
-    while new:
-        paths |= new
-        new = {two for one in new for two in referred_files(one.read_bytes(), one)} - paths
-    parent = Path(os.path.commonpath([path.parent for path in paths])) if paths else Path()
-    files = {path: Path(_FOLDER, path.relative_to(parent)) for path in sorted(paths)}
-    for element in root.iter("mesh", "texture"):
-        if file_path := found.get(element.get("filename", "")):
-            element.set("filename", files[file_path].as_posix())
-    return files
+        elif file.outside:
+            t.say(f"warning: {uri} is outside of the robot's folders: {file.path}")
+    for element in root.iter(*_FILES):
+        if file := found.get(element.get("filename", "")):
+            element.set("filename", str(file.path))
 
 
 def _header(robot: RobotSource, options: Expand, renamed: Mapping[str, str]) -> str:

@@ -13,9 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from urdf_usd import corpus as c
-from urdf_usd.cli.commands import CorpusList, CorpusShow, Doctor
 from urdf_usd.cli.parameters import defaults_schema
-from urdf_usd.cli.program import main
+from urdf_usd.cli.program import CorpusList, CorpusShow, Doctor, main
 from urdf_usd.cli.sources import existing_robot, parse_robot
 from urdf_usd.cli.terminal import CommandError, print_lines, say, shown_status, stdout
 from urdf_usd.conformance.descriptions import mjcf_inputs

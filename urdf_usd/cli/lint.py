@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterator, Sequence
 from fnmatch import fnmatchcase
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import click
@@ -16,9 +15,10 @@ from msgspec import Struct, structs
 from rich.text import Text
 
 from urdf_usd.cli import terminal as t
-from urdf_usd.cli.commands import Lint
+from urdf_usd.cli.program import Lint
 from urdf_usd.cli.sources import is_only_part, keywords, of_robot
-from urdf_usd.converter.diagnostics import ALL_RULES, Severity, group_alike
+from urdf_usd.conformance.execution.record import diagnostic_records
+from urdf_usd.converter.diagnostics import ALL_RULES, Severity
 from urdf_usd.converter.lint.fixes import FIXES, FixError, fix_file
 from urdf_usd.converter.lint.linting import lint as lint_file
 from urdf_usd.converter.options import Sources
@@ -28,7 +28,7 @@ from urdf_usd.corpus import RobotSource, resolve_corpora
 from urdf_usd.corpus.robots import close_names
 from urdf_usd.installation import DISTRIBUTION
 from urdf_usd.reports.records.record import DiagnosticRecord
-from urdf_usd.reports.run_report import sarif_document, sarif_result
+from urdf_usd.reports.run_report import Json, sarif_document
 from urdf_usd.reports.text import one_line
 
 _LONGEST = 1000
@@ -96,19 +96,10 @@ def _lint_robot(robot: RobotSource, sources: Sources, rules: Collection[str]) ->
     if is_only_part(robot, [one.rule for one in report.findings]):
         return None
     path = _shown_path(robot.path)
+    selected = (one for one in report.findings if one.rule in rules)
     records = tuple(
-        DiagnosticRecord(
-            rule=alike.one.rule,
-            severity=alike.one.severity.value,
-            message=alike.described(alike.one.message),
-            file=_shown_path(location.file) if location else path,
-            line=location.line if location else None,
-            column=location.column if location else None,
-            remedy=alike.one.remedy,
-            count=alike.count,
-        )
-        for alike in group_alike(tuple(one for one in report.findings if one.rule in rules))
-        for location in [alike.one.location]
+        structs.replace(one, file=_shown_path(one.file) if one.file else path)
+        for one in diagnostic_records(selected)
     )
     return LintedFile(robot.reference, path, report.is_urdf, records, report.ros)
 
@@ -192,28 +183,21 @@ def _findings_json(files: Sequence[LintedFile]) -> str:
 
 def _findings_sarif(files: Sequence[LintedFile], rules: Collection[str]) -> str:
     """Encode findings as SARIF, with the rules that were checked, found or not."""
-    index = {rule: number for number, rule in enumerate(sorted(rules))}
-    driver: dict[str, Any] = {
-        "name": "urdf-usd lint",
-        "version": metadata.version(DISTRIBUTION),
-        "rules": [
-            {
-                "id": rule.id,
-                "shortDescription": {"text": rule.summary},
-                "help": {"text": rule.remedy},
-                "defaultConfiguration": {"level": str(rule.severity)},
-            }
-            for rule in map(ALL_RULES.__getitem__, index)
-        ],
-    }
-
-    def uri(shown: str) -> str:
-        return Path(shown).as_uri() if Path(shown).is_absolute() else quote(Path(shown).as_posix())
-
-    results = [
-        sarif_result(one, index[one.rule], {"uri": uri(one.file or "")})
-        for file in files
-        for one in file.findings
+    checked: list[Json] = [
+        {
+            "id": rule.id,
+            "shortDescription": {"text": rule.summary},
+            "help": {"text": rule.remedy},
+            "defaultConfiguration": {"level": str(rule.severity)},
+        }
+        for rule in map(ALL_RULES.__getitem__, sorted(rules))
     ]
-    artifacts = [{"location": {"uri": uri(file.path)}} for file in files]
-    return sarif_document(driver, results, artifacts=artifacts)
+
+    def uri(shown: str) -> Json:
+        path = Path(shown)
+        return {"uri": path.as_uri() if path.is_absolute() else quote(path.as_posix())}
+
+    found = ((one, uri(one.file or ""), Json()) for file in files for one in file.findings)
+    artifacts = [{"location": uri(file.path)} for file in files]
+    version = metadata.version(DISTRIBUTION)
+    return sarif_document("lint", version, checked, found, artifacts=artifacts)

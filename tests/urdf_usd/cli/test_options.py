@@ -13,9 +13,8 @@ import pytest
 from tests.robots import ROBOT
 from tests.urdf_usd.cli.command import urdf_usd
 from urdf_usd.cli import parameters
-from urdf_usd.cli.commands import Convert
 from urdf_usd.cli.parameters import click_command
-from urdf_usd.cli.program import main
+from urdf_usd.cli.program import Convert, main
 from urdf_usd.cli.terminal import SEVERITY_STYLES
 from urdf_usd.converter import options as o
 from urdf_usd.converter.diagnostics import Severity
