@@ -203,8 +203,20 @@ def write_junit(
         identity = one_line(f"{robot.candidate}/{robot.id}" if several else robot.id, _LINE)
         suite = ET.SubElement(root, "testsuite", name=identity)
         for case in _cases(robot):
+            name = one_line(case.name, _LINE)
+            element = ET.SubElement(suite, "testcase", classname=identity, name=name)
+            if case.assertions is not None:
+                element.set("assertions", str(case.assertions))
             check = "verdict" if case.name in {_WHOLE, _CASE} else case.name
-            _add_case(suite, identity, case, expected[robot.candidate].get((robot.id, check)))
+            reason = expected[robot.candidate].get((robot.id, check))
+            if reason is not None and case.tag in {"failure", "error"}:
+                case.message = f"expected: {reason} ({one_line(case.message, _LINE)})"
+                case.tag, case.type = "skipped", ""
+            if case.tag:
+                outcome = ET.SubElement(element, case.tag, message=one_line(case.message, _LINE))
+                outcome.text = case.text or None
+                if case.type:
+                    outcome.set("type", case.type)
         suite.set("tests", str(len(suite)))
         suite.set("assertions", str(robot.compared))
         for tag, count in _COUNTS.items():
@@ -218,24 +230,20 @@ def write_junit(
     )
 
 
-def _add_case(suite: ET.Element, identity: str, case: _Case, expected: str | None) -> None:
-    message, tag, kind = one_line(case.message, _LINE), case.tag, case.type
-    if expected is not None and tag in {"failure", "error"}:
-        tag, kind, message = "skipped", "", f"expected: {expected} ({message})"
-    name = one_line(case.name, _LINE)
-    element = ET.SubElement(suite, "testcase", classname=identity, name=name)
-    if case.assertions is not None:
-        element.set("assertions", str(case.assertions))
-    if tag:
-        outcome = ET.SubElement(element, tag, message=one_line(message, _LINE))
-        outcome.text = case.text or None
-        if kind:
-            outcome.set("type", kind)
-
-
 def _cases(robot: r.RobotRecord) -> Iterator[_Case]:
     result, verdict = robot.case, robot.verdict
-    checks = [_check_case(check, robot) for check in robot.checks]
+    checks = []
+    for check in robot.checks:
+        case = _Case(check.id, assertions=check.compared)
+        case.message = check.reason or f"{check.title}: {check.grade}"
+        if check.grade in counted.URGENT:
+            if (message := counted.failure(check)) != check.title:
+                case.message = message
+            case.tag, case.type = "failure", check.grade
+            case.text = "\n".join(explanation(check, robot, _FINDINGS_IN_TEXT))
+        elif check.grade in {r.Grade.NOT_COMPARABLE, r.Grade.NOT_APPLICABLE}:
+            case.tag = "skipped"
+        checks.append(case)
     if result is not None:
         case = _Case(_CASE)
         if not result.outcome.passes:
@@ -258,19 +266,6 @@ def _cases(robot: r.RobotRecord) -> Iterator[_Case]:
             whole.text = "\n".join(map(plain, (robot.reason, *diagnostics)))
         yield whole
     yield from checks
-
-
-def _check_case(check: r.CheckRecord, robot: r.RobotRecord) -> _Case:
-    case = _Case(check.id, assertions=check.compared)
-    case.message = check.reason or f"{check.title}: {check.grade}"
-    if check.grade in counted.URGENT:
-        if (message := counted.failure(check)) != check.title:
-            case.message = message
-        case.tag, case.type = "failure", check.grade
-        case.text = "\n".join(explanation(check, robot, _FINDINGS_IN_TEXT))
-    elif check.grade in {r.Grade.NOT_COMPARABLE, r.Grade.NOT_APPLICABLE}:
-        case.tag = "skipped"
-    return case
 
 
 # SARIF

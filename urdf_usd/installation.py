@@ -48,7 +48,8 @@ def install_command(extra: str) -> str:
 
 
 @functools.cache
-def _versions() -> dict[str, str]:
+def environment() -> dict[str, str]:
+    """Return the versions of Python and of the installed packages that affect a result, by name."""
     versions = {"python": platform.python_version()}
     for name in (DISTRIBUTION, *_AFFECTING.split()):
         if name == "pybullet" and (found := distribution_of(name)):
@@ -57,8 +58,3 @@ def _versions() -> dict[str, str]:
             with suppress(metadata.PackageNotFoundError):
                 versions[name] = metadata.version(name)
     return versions
-
-
-def environment() -> dict[str, str]:
-    """Return the versions of Python and of the installed packages that affect a result, by name."""
-    return dict(_versions())

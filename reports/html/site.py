@@ -235,7 +235,12 @@ def write_suite(
     summary: r.RunSummary, robots: Sequence[r.RobotRecord], directory: Path
 ) -> Path | None:
     """Write ``suite.html``, and the file of each case; return the path of the page."""
-    rows = _case_rows(robots)
+    by_id: dict[str, dict[str, tuple[r.RobotRecord, r.CaseRecord]]] = {}
+    for robot in robots:
+        if robot.case is not None:
+            by_id.setdefault(robot.id, {})[robot.candidate] = robot, robot.case
+    rows = [CaseRow(name, results) for name, results in by_id.items()]
+    rows.sort(key=lambda row: (row.case.version, row.case.number))
     if not rows:
         return None
     folder = directory / CASES
@@ -273,15 +278,6 @@ def write_suite(
         file=lambda row, suffix: quote(f"{CASES}/{row.id}{suffix}"),
         command=rendering.run_command(summary, *summary.corpus),
     )
-
-
-def _case_rows(robots: Iterable[r.RobotRecord]) -> list[CaseRow]:
-    by_id: dict[str, dict[str, tuple[r.RobotRecord, r.CaseRecord]]] = {}
-    for robot in robots:
-        if robot.case is not None:
-            by_id.setdefault(robot.id, {})[robot.candidate] = robot, robot.case
-    rows = [CaseRow(name, results) for name, results in by_id.items()]
-    return sorted(rows, key=lambda row: (row.case.version, row.case.number))
 
 
 # History

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from urdf_usd.reports.records import record as r
 
@@ -42,30 +42,25 @@ def read_record(path: Path) -> r.RobotRecord:
     return msgspec.json.decode(path.read_bytes(), type=r.RobotRecord, strict=False)
 
 
-class _Timing(Struct, omit_defaults=True):
-    seconds: float | None = None
-    examination: float | None = None
-
-
 def write_seconds(run: Path, place: str, **durations: float) -> None:
     """Write durations [s], in a file of their own as they differ between runs.
 
     They are those of the conversion (``seconds``) and of all (``examination``) of a robot.
     """
     rounded = {name: round(value, 4) for name, value in durations.items()}
-    timing = structs.replace(_read_timing(run, place), **rounded)
-    write_atomically(timing_path(run, place), msgspec.json.encode(timing) + b"\n")
+    content = msgspec.json.encode({**_durations(run, place), **rounded})
+    write_atomically(timing_path(run, place), content + b"\n")
 
 
 def read_seconds(run: Path, place: str) -> float | None:
     """Read the duration of a conversion [s]; None if it was not measured."""
-    return _read_timing(run, place).seconds
+    return _durations(run, place).get("seconds")
 
 
-def _read_timing(run: Path, place: str) -> _Timing:
+def _durations(run: Path, place: str) -> dict[str, float]:
     with suppress(OSError, msgspec.DecodeError):
-        return msgspec.json.decode(timing_path(run, place).read_bytes(), type=_Timing)
-    return _Timing()
+        return msgspec.json.decode(timing_path(run, place).read_bytes(), type=dict[str, float])
+    return {}
 
 
 def timing_path(run: Path, place: str) -> Path:
