@@ -6,11 +6,10 @@ import contextlib
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-from typing import TypeAlias
 
 import click
 from lxml import etree
@@ -21,7 +20,7 @@ from urdf_usd.cli import terminal as t
 from urdf_usd.cli.parameters import is_given
 from urdf_usd.cli.program import Convert, Expand, Export, Init
 from urdf_usd.conformance.engines.protocol import Crashed
-from urdf_usd.conformance.execution.worker import call_all, call_on_usd, processors
+from urdf_usd.conformance.execution.worker import call, call_all, call_on_usd, processors
 from urdf_usd.converter.conversion import Conversion, convert_parsed
 from urdf_usd.converter.conversion import convert as convert_robot
 from urdf_usd.converter.diagnostics import ConversionError
@@ -42,8 +41,7 @@ from urdf_usd.robots import with_reference
 _DECLARATION = '<?xml version="1.0" encoding="utf-8"?>\n'
 _FILES = ("mesh", "texture")
 _LICENSES = ("LICENSE*", "LICENCE*", "COPYING*")
-# A robot, the folder of its asset, and its options.
-_Order: TypeAlias = tuple[RobotSource, Path, ConvertOptions]
+_CRASHED = "the converter crashed"
 
 
 def convert(options: Convert) -> t.ExitCode:
@@ -53,11 +51,12 @@ def convert(options: Convert) -> t.ExitCode:
     settings = s.with_stated_settings(s.of_robot(options.conversion, robot))
     chosen = _completed(settings, robot, options)
     if is_given("--timeout") or is_given("--memory"):
-        (outcome,) = _in_workers([(robot, options.directory, chosen)], options, 1)
+        directory, limits = options.directory, options.limits
+        outcome = call(convert_robot, robot.path, directory, chosen, limits=limits)
         if isinstance(outcome, ConversionError):
             raise outcome
-        if isinstance(outcome, str):
-            raise t.CommandError(outcome)
+        if isinstance(outcome, Crashed):
+            raise t.CommandError(f"{_CRASHED}: {outcome.reason}")
     else:
         with t.shown_status("") as status:
 
@@ -92,51 +91,41 @@ def _show_conversion(conversion: Conversion, requested: BaseOption, prefix: str 
     click.echo(conversion.root_layer)
 
 
-def _in_workers(
-    orders: Sequence[_Order], options: Convert, jobs: int | None
-) -> Iterator[Conversion | ConversionError | str]:
-    files = [(robot.path, folder, chosen) for robot, folder, chosen in orders]
-    done: dict[int, Conversion | ConversionError | Crashed] = {}
-    calls = call_all(convert_robot, files, options.limits, jobs or processors())
-    with contextlib.closing(calls) as results:
-        for number in range(len(files)):
-            while number not in done:
-                done.update([next(results)])
-            outcome = done.pop(number)
-            if isinstance(outcome, Crashed):
-                yield f"the converter crashed: {outcome.reason}"
-            else:
-                yield outcome
-
-
 def _convert_several(options: Convert) -> t.ExitCode:
     with t.shown_status("Looking for robots ...") as status:
         found = resolve_corpora(options.sources, status.say)
         settings = s.with_stated_settings(options.conversion)
-        orders: list[_Order] = []
+        robots, calls = [], []
         for robot in found:
             if not isinstance(robot, RobotSource):
                 status.say(f"error: {robot.reference}: {robot.reason}")
                 continue
             arguments = settings.arguments if is_xacro(str(robot.path)) else ()
             own = with_reference(structs.replace(settings, arguments=arguments), robot)
-            orders.append((robot, options.directory / robot.id, _completed(own, robot, options)))
-        converted, total = 0, len(found)
-        outcomes = _in_workers(orders, options, options.jobs)
-        for (robot, _, _), outcome in zip(orders, outcomes, strict=True):
-            status.show("")
-            if isinstance(outcome, Conversion):
-                converted += 1
-                _show_conversion(outcome, settings.base, f"{robot.reference}: ")
-            elif isinstance(outcome, str):
-                t.say(f"error: {robot.reference}: {outcome}")
-            elif s.is_only_part(robot, [one.rule for one in outcome.diagnostics]):
-                total -= 1
-            else:
-                t.show_diagnostics(outcome.diagnostics)
-                reason = t.refused_warnings(outcome)
-                t.say(f"error: {robot.reference}: not converted{reason and f': {reason}'}")
-            status.show(f"{converted} of {total} robots are converted")
+            robots.append(robot)
+            calls.append(
+                (robot.path, options.directory / robot.id, _completed(own, robot, options))
+            )
+        converted, total, jobs = 0, len(found), options.jobs or processors()
+        done: dict[int, Conversion | ConversionError | Crashed] = {}
+        with contextlib.closing(call_all(convert_robot, calls, options.limits, jobs)) as results:
+            for number, robot in enumerate(robots):
+                while number not in done:
+                    done.update([next(results)])
+                status.show("")
+                match done.pop(number):
+                    case Conversion() as conversion:
+                        converted += 1
+                        _show_conversion(conversion, settings.base, f"{robot.reference}: ")
+                    case Crashed(reason):
+                        t.say(f"error: {robot.reference}: {_CRASHED}: {reason}")
+                    case error if s.is_only_part(robot, [one.rule for one in error.diagnostics]):
+                        total -= 1
+                    case error:
+                        t.show_diagnostics(error.diagnostics)
+                        reason = t.refused_warnings(error)
+                        t.say(f"error: {robot.reference}: not converted{reason and f': {reason}'}")
+                status.show(f"{converted} of {total} robots are converted")
     t.say(f"{converted} of {total} robots are converted")
     return t.ExitCode.DONE if converted == total else t.ExitCode.NOT_DONE
 
@@ -198,7 +187,16 @@ def _vendor(robot: RobotSource, options: Expand, out: Path) -> None:
         raise t.CommandError(f"{robot.path}: {error.msg}; correct the XML first") from error
     renamed = _rename_joints(root, options.renamed)
     packages = dict(s.of_robot(options.sources, robot).packages)
-    _resolve_files(root, FileResolver(robot.path, packages, os.environ))
+    resolver = FileResolver(robot.path, packages, os.environ)
+    found = {uri: resolver.find(uri) for one in root.iter(*_FILES) if (uri := one.get("filename"))}
+    for uri, file in found.items():
+        if file is None:
+            t.say(f"warning: {uri} is not found, and not copied")
+        elif file.outside:
+            t.say(f"warning: {uri} is outside of the robot's folders: {file.path}")
+    for element in root.iter(*_FILES):
+        if file := found.get(element.get("filename", "")):
+            element.set("filename", str(file.path))
     license_file = _license_file(robot.path)
     root.addprevious(etree.Comment(_header(robot, options, renamed).replace("--", "- -")))
     name = re.sub(r"[^A-Za-z0-9._-]+", "_", root.get("name") or "").strip(".") or "robot"
@@ -236,19 +234,6 @@ def _rename_joints(root: etree._Element, rules: Sequence[tuple[str, str]]) -> di
             if element.get(key) in renamed:
                 element.set(key, renamed[element.get(key, "")])
     return {former: name for former, name in renamed.items() if former != name}
-
-
-def _resolve_files(root: etree._Element, resolver: FileResolver) -> None:
-    """Name files by absolute paths."""
-    found = {uri: resolver.find(uri) for one in root.iter(*_FILES) if (uri := one.get("filename"))}
-    for uri, file in found.items():
-        if file is None:
-            t.say(f"warning: {uri} is not found, and not copied")
-        elif file.outside:
-            t.say(f"warning: {uri} is outside of the robot's folders: {file.path}")
-    for element in root.iter(*_FILES):
-        if file := found.get(element.get("filename", "")):
-            element.set("filename", str(file.path))
 
 
 def _header(robot: RobotSource, options: Expand, renamed: Mapping[str, str]) -> str:
