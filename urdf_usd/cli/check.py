@@ -15,8 +15,8 @@ from msgspec import structs
 from rich.text import Text
 
 from urdf_usd.cli import terminal as f
+from urdf_usd.cli.parameters import existing_robot, of_robot, settings_file, with_stated_settings
 from urdf_usd.cli.program import Certify, Check, Compare, View
-from urdf_usd.cli.sources import existing_robot, of_robot, settings_file, with_stated_settings
 from urdf_usd.cli.terminal import mark, print_lines, print_view, say, show_diagnostics, shown_status
 from urdf_usd.conformance import certificate as certificates
 from urdf_usd.conformance.execution.record import summary_of

@@ -15,9 +15,8 @@ import click
 from lxml import etree
 from msgspec import structs
 
-from urdf_usd.cli import sources as s
+from urdf_usd.cli import parameters as s
 from urdf_usd.cli import terminal as t
-from urdf_usd.cli.parameters import is_given
 from urdf_usd.cli.program import Convert, Expand, Export, Init
 from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.worker import call, call_all, call_on_usd, processors
@@ -50,7 +49,7 @@ def convert(options: Convert) -> t.ExitCode:
     robot = s.existing_robot(options.sources[0])
     settings = s.with_stated_settings(s.of_robot(options.conversion, robot))
     chosen = _completed(settings, robot, options)
-    if is_given("--timeout") or is_given("--memory"):
+    if s.is_given("--timeout") or s.is_given("--memory"):
         directory, limits = options.directory, options.limits
         outcome = call(convert_robot, robot.path, directory, chosen, limits=limits)
         if isinstance(outcome, ConversionError):

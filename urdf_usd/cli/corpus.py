@@ -13,9 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from urdf_usd import corpus as c
-from urdf_usd.cli.parameters import defaults_schema
+from urdf_usd.cli.parameters import defaults_schema, existing_robot, parse_robot
 from urdf_usd.cli.program import CorpusList, CorpusShow, Doctor, main
-from urdf_usd.cli.sources import existing_robot, parse_robot
 from urdf_usd.cli.terminal import CommandError, print_lines, say, shown_status, stdout
 from urdf_usd.conformance.descriptions import mjcf_inputs
 from urdf_usd.conformance.engines.mjcf import kept_robot
@@ -54,20 +53,16 @@ def list_robots(options: CorpusList) -> None:
             for line in (COLUMNS, *(row.values() for row in cells)):
                 click.echo("\t".join(line))
         case "table":
-            _print_table(cells)
-
-
-def _print_table(rows: list[dict[str, str]]) -> None:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    shown = [name for name in COLUMNS if any(row[name] for row in rows)]
-    for name in shown:
-        table.add_column(name, overflow="fold", no_wrap=name == "reference")
-    for row in rows:
-        short = {**row, "commit": row["commit"][:10]}
-        table.add_row(*(Text(short[name]) for name in shown))
-    stdout().print(table)
-    here = sum(row["cached"] == "yes" for row in rows)
-    click.echo(f"{len(rows)} robots, {here} of them available locally")
+            table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+            shown = [name for name in COLUMNS if any(row[name] for row in cells)]
+            for name in shown:
+                table.add_column(name, overflow="fold", no_wrap=name == "reference")
+            for row in cells:
+                short = {**row, "commit": row["commit"][:10]}
+                table.add_row(*(Text(short[name]) for name in shown))
+            stdout().print(table)
+            here = sum(row["cached"] == "yes" for row in cells)
+            click.echo(f"{len(rows)} robots, {here} of them available locally")
 
 
 def show_robot(options: CorpusShow) -> None:

@@ -23,8 +23,8 @@ from rich.table import Table
 from rich.text import Text
 
 from urdf_usd.cli import terminal as t
+from urdf_usd.cli.parameters import existing_robot, of_robot, parse_robot, with_stated_settings
 from urdf_usd.cli.program import USD_SUFFIXES, Behave, Inspect
-from urdf_usd.cli.sources import existing_robot, of_robot, parse_robot, with_stated_settings
 from urdf_usd.conformance.behaviour import simulations
 from urdf_usd.conformance.engines.protocol import Unavailable, optional_engine
 from urdf_usd.conformance.execution.run import check

@@ -15,8 +15,8 @@ from msgspec import Struct, structs
 from rich.text import Text
 
 from urdf_usd.cli import terminal as t
+from urdf_usd.cli.parameters import is_only_part, keywords, of_robot
 from urdf_usd.cli.program import Lint
-from urdf_usd.cli.sources import is_only_part, keywords, of_robot
 from urdf_usd.conformance.execution.record import diagnostic_records
 from urdf_usd.converter.diagnostics import ALL_RULES, Severity
 from urdf_usd.converter.lint.fixes import FIXES, FixError, fix_file
@@ -62,11 +62,32 @@ def lint(options: Lint) -> t.ExitCode:
         repaired = options.output or robot.path
         _write_repaired(robot, repaired, rules, options.sources)
         robots = [structs.replace(robot, reference=str(repaired), path=repaired)]
-    linted = (_lint_robot(robot, options.sources, rules) for robot in robots)
-    files = [file for file in linted if file is not None]
+    files = []
+    for robot in robots:
+        report = lint_file(robot.path, **keywords(of_robot(options.sources, robot)))
+        if is_only_part(robot, [one.rule for one in report.findings]):
+            continue
+        path, selected = _shown_path(robot.path), (f for f in report.findings if f.rule in rules)
+        records = tuple(
+            structs.replace(one, file=_shown_path(one.file) if one.file else path)
+            for one in diagnostic_records(selected)
+        )
+        files.append(LintedFile(robot.reference, path, report.is_urdf, records, report.ros))
+    counts = _counts(files)
     match options.output_format:
         case "json":
-            click.echo(_findings_json(files))
+            columns = ("rule", "severity", "message", "count", "remedy", "file", "line", "column")
+            rows = [
+                {
+                    "reference": file.reference,
+                    "file": file.path,
+                    "is_urdf": file.is_urdf,
+                    "findings": [{n: getattr(one, n) for n in columns} for one in file.findings],
+                }
+                for file in files
+            ]
+            document = {"schema_version": "1.0", "counts": counts, "files": rows}
+            click.echo(json.dumps(document, indent=1))
         case "sarif":
             click.echo(_findings_sarif(files, rules))
         case "text":
@@ -74,7 +95,6 @@ def lint(options: Lint) -> t.ExitCode:
     if len(robots) < len(resolved) or not all(file.is_urdf for file in files):
         return t.ExitCode.NOT_DONE
     failing = [*Severity][: [*Severity].index(options.fail_on) + 1]
-    counts = _counts(files)
     return t.ExitCode.DOES_NOT_CONFORM if any(map(counts.get, failing)) else t.ExitCode.DONE
 
 
@@ -88,20 +108,6 @@ def _matching(values: tuple[str, ...], flag: str) -> frozenset[str]:
             raise click.BadParameter(f"no rule {pattern!r}{hint}", param_hint=flag)
         found |= matching
     return frozenset(found)
-
-
-def _lint_robot(robot: RobotSource, sources: Sources, rules: Collection[str]) -> LintedFile | None:
-    """Lint a file; None for a xacro file in a folder that is only part of a robot."""
-    report = lint_file(robot.path, **keywords(of_robot(sources, robot)))
-    if is_only_part(robot, [one.rule for one in report.findings]):
-        return None
-    path = _shown_path(robot.path)
-    selected = (one for one in report.findings if one.rule in rules)
-    records = tuple(
-        structs.replace(one, file=_shown_path(one.file) if one.file else path)
-        for one in diagnostic_records(selected)
-    )
-    return LintedFile(robot.reference, path, report.is_urdf, records, report.ros)
 
 
 def _write_repaired(
@@ -164,21 +170,6 @@ def _rule_lines(rules: Collection[str]) -> Iterator[Text]:
             (f"{rule.severity:7}", t.SEVERITY_STYLES[rule.severity]),
             f"  {rule.summary}",
         )
-
-
-def _findings_json(files: Sequence[LintedFile]) -> str:
-    columns = ("rule", "severity", "message", "count", "remedy", "file", "line", "column")
-    rows = [
-        {
-            "reference": file.reference,
-            "file": file.path,
-            "is_urdf": file.is_urdf,
-            "findings": [{name: getattr(one, name) for name in columns} for one in file.findings],
-        }
-        for file in files
-    ]
-    counts = _counts(files)
-    return json.dumps({"schema_version": "1.0", "counts": counts, "files": rows}, indent=1)
 
 
 def _findings_sarif(files: Sequence[LintedFile], rules: Collection[str]) -> str:

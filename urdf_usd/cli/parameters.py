@@ -1,4 +1,4 @@
-"""Commands from structs: click's options, defaults in files, their schema.
+"""What commands are given: click's options from structs, defaults in files, robots.
 
 A command is a frozen struct. Its docstring is the help; what follows ``Examples:`` is shown below
 the options. Fields are annotated with an ``Option`` or :class:`Argument`, or are structs of such.
@@ -8,19 +8,26 @@ from __future__ import annotations
 
 import inspect
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import click
 from click.core import ParameterSource
 from msgspec import NODEFAULT, Meta, Struct
 
-from urdf_usd.cli.terminal import EXIT_CODES, CommandError, shown_status
-from urdf_usd.converter.options import PACKAGE, Option, OptionField, option_fields
+from urdf_usd.cli.terminal import EXIT_CODES, CommandError, say, shown_status
+from urdf_usd.conformance.options import CheckOptions
+from urdf_usd.converter import options as o
+from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
+from urdf_usd.converter.simulation.settings import with_settings
+from urdf_usd.converter.urdf.parse import Parsed, parse
+from urdf_usd.converter.urdf.xacro import SUFFIX, is_part, is_xacro
+from urdf_usd.corpus import RobotSource, resolve_robot
 from urdf_usd.corpus.robots import close_names
+from urdf_usd.robots import with_reference
 
 OWN_FILE = "urdf-usd.toml"
 _PROJECT = "pyproject.toml"
@@ -71,7 +78,7 @@ def click_command(
 def _gather(kind: type[Struct], values: Mapping[str, object]) -> Struct:
     """Make a struct of options, and those within it, from the values of parameters."""
     fields: dict[str, object] = {}
-    for field in option_fields(kind):
+    for field in o.option_fields(kind):
         if _is_struct(field):
             fields[field.name] = _gather(field.type, values)
         elif field.metadata:
@@ -82,7 +89,7 @@ def _gather(kind: type[Struct], values: Mapping[str, object]) -> Struct:
         raise click.UsageError(str(error)) from error
 
 
-def _is_struct(field: OptionField) -> bool:
+def _is_struct(field: o.OptionField) -> bool:
     return not field.metadata and isinstance(field.type, type) and issubclass(field.type, Struct)
 
 
@@ -91,7 +98,7 @@ def _parameter_name(flag: str) -> str:
 
 
 def _parameters(kind: type[Struct]) -> Iterator[click.Parameter]:
-    for field in option_fields(kind):
+    for field in o.option_fields(kind):
         argument = next((one for one in field.metadata if isinstance(one, Argument)), None)
         if _is_struct(field):
             yield from _parameters(field.type)
@@ -113,7 +120,7 @@ def path_type(metavar: str | None) -> click.Path:
     return click.Path(path_type=Path, dir_okay=False)
 
 
-def _click_option(field: OptionField, option: Option) -> click.Option:
+def _click_option(field: o.OptionField, option: o.Option) -> click.Option:
     default, several = field.default, get_origin(field.type) is tuple
     value: Any = get_args(field.type)[0] if several else field.type
     if type(None) in get_args(value):
@@ -209,7 +216,7 @@ def _long_options(command: click.Command) -> dict[str, click.Option]:
 def _from_folder(value: object, option: click.Option, folder: Path) -> object:
     if isinstance(value, list):
         return [_from_folder(one, option, folder) for one in value]
-    if isinstance(value, str) and option.metavar == PACKAGE:
+    if isinstance(value, str) and option.metavar == o.PACKAGE:
         package, equals, path = value.partition("=")
         return f"{package}{equals}{folder / path}"
     if isinstance(value, str) and isinstance(option.type, click.Path):
@@ -244,3 +251,60 @@ def _option_schema(option: click.Option) -> dict[str, Any]:
     if option.multiple:
         value = {"type": "array", "items": value}
     return {"description": option.help or "", **value}
+
+
+# Robots
+
+_Reading = TypeVar("_Reading", o.Sources, o.ConvertOptions, CheckOptions)
+
+
+def existing_robot(text: str, *, mirror: Path | None = None) -> RobotSource:
+    robot = resolve_robot(text, say, mirror=mirror)
+    if not robot.path.exists():
+        file = str(robot.path)
+        place = Location(file, 1, 1)
+        raise SourceError((Diagnostic("file-missing", f"{file} does not exist", place),))
+    return robot
+
+
+def is_only_part(robot: RobotSource, rules: Sequence[str]) -> bool:
+    """Whether a xacro file of a folder is only part of a robot, by its errors; says so."""
+    found = robot.searched and is_xacro(str(robot.path)) and is_part(rules, included=robot.included)
+    if found:
+        say(f"{robot.reference}: skipped, only part of a robot")
+    return found
+
+
+def of_robot(options: _Reading, robot: RobotSource) -> _Reading:
+    """Add packages and xacro arguments of a reference; the user's take precedence."""
+    if options.arguments and not is_xacro(str(robot.path)):
+        raise CommandError(f"--arg requires a {SUFFIX} file, but the source is {robot.path.name}")
+    return with_reference(options, robot)
+
+
+def parse_robot(robot: RobotSource, options: o.Sources | o.ConvertOptions) -> Parsed:
+    """Read a URDF or xacro file, as options with the packages of its reference say."""
+    return parse(robot.path, **keywords(options))
+
+
+def keywords(options: o.Sources | o.ConvertOptions) -> dict[str, Any]:
+    """Return how a file is read, as functions of the converter take it."""
+    tables = {name: dict(getattr(options, name)) for name in ("packages", "arguments")}
+    return {**tables, "environment": options.environment}
+
+
+def settings_file(options: o.ConvertOptions | CheckOptions) -> Path | None:
+    return Path(options.simulation.file) if options.simulation else None
+
+
+def with_stated_settings(options: o.ConvertOptions) -> o.ConvertOptions:
+    """Add base, profile and colliders of the simulation settings file, if there is one."""
+    settings = options.simulation
+    if settings is None:
+        return options
+    stated = settings.tables.profile
+    if is_given("--profile") and stated not in {None, options.profile}:
+        raise click.UsageError(
+            f"--profile {options.profile} contradicts {settings.file}, whose profile is '{stated}'"
+        )
+    return with_settings(options, settings)

@@ -13,8 +13,8 @@ from msgspec import structs
 from rich.text import Text
 
 from urdf_usd.cli import terminal as t
+from urdf_usd.cli.parameters import existing_robot, with_stated_settings
 from urdf_usd.cli.program import Converters, Diff, Gate, Reduce, Run
-from urdf_usd.cli.sources import existing_robot, with_stated_settings
 from urdf_usd.cli.terminal import CommandError, ExitCode, require_outputs, write_output
 from urdf_usd.conformance import gate as decision
 from urdf_usd.conformance.converters import candidates as c
