@@ -28,8 +28,8 @@ from urdf_usd.conformance.engines.statements import matrices_of_xyzw, quats_wxyz
 from urdf_usd.conformance.observation import robot as obs
 
 Array: TypeAlias = NDArray[np.float64]
-# Arrays of the program, by name.
-Answer: TypeAlias = Mapping[str, NDArray[Any]]
+# Attributes of a link or a joint, by PhysX's name.
+Attributes: TypeAlias = Mapping[str, Sequence[float]]
 
 # Of bodies in no articulation.
 _OF_BODIES = frozenset({obs.Quantity.FRAMES, obs.Quantity.MASS})
@@ -109,40 +109,42 @@ class PhysxEngine(Struct, frozen=True):
                 answer = _answered(stage | motion)
             except protocol.UnsupportedError as error:
                 raise stages.refusal(str(error), families, _FAMILIES) from error
-        count = len(answer["articulations"])
+        count = len(answer["fixed"])
         if count > 1:
             raise protocol.UnsupportedError(f"PhysX makes {count} articulations of the stage")
-        rows = {
-            reading.links_by_path[path].name: row
-            for row, path in enumerate(answer["links"].tolist())
-            if path in reading.links_by_path
-        }
+        by_path = reading.links_by_path
+        rows = {by_path[x].name: i for i, x in enumerate(answer["links"]) if x in by_path}
+        bodies = {by_path[x].name: own for x, own in answer["links"].items() if x in by_path}
         if not rows:
             reason = "PhysX finds no body"
             refusal = stages.refusal(reason, families, _FAMILIES)
             raise refusal if reading.bodies else protocol.UnsupportedError(reason)
         name_of = {path: name for name, path in paths.items()}
-        dofs = [name_of.get(path, path) for path in answer["dofs"].tolist()]
-        row_of = {name_of.get(path): row for row, path in enumerate(answer["joints"].tolist())}
-        mimics = _couplings(answer, {paths[joint.name]: joint for joint in movable})
+        dofs = [name_of.get(path, path) for path in answer["dofs"]]
+        found = {name_of.get(path): own for path, own in answer["joints"].items()}
+        mimics, joint_at = {}, {paths[joint.name]: joint for joint in movable}
+        for follower, head, multiplier, offset in answer["couplings"]:
+            unit, leader = _unit(joint_at[follower]), joint_at[head]
+            coupling = leader.name, multiplier * unit / _unit(leader), offset * unit
+            mimics[joint_at[follower].name] = obs.MimicObservation(*coupling)
         joints = tuple(
-            _joint(answer, joint, row_of.get(joint.name), mimics, by_schema=by_schema)
+            _joint(found.get(joint.name), joint, mimics.get(joint.name), by_schema=by_schema)
             for joint in names.joints
         )
         blocked = statements.unreachable_joints(joints, request.configurations, _SEVERAL_AXES)
         reach = statements.reachable_links(names.root, joints, blocked)
         framed = [link for link in reach if link in rows or link == names.root]
 
-        warnings = [f"PhysX: {message}" for message in answer["warnings"].tolist()]
+        warnings = [f"PhysX: {message}" for message in answer["warnings"]]
         # The root may be no link of PhysX, and is last then.
         numbers = [rows.get(link, -1) for link in framed]
 
         def place(row: int) -> tuple[Array, Array]:
-            origins, turns = answer["positions"][row], matrices_of_xyzw(answer["orientations"][row])
-            origins = np.concatenate([origins, outside[np.newaxis, :3, 3]])
-            return origins[numbers], np.concatenate([turns, outside[np.newaxis, :3, :3]])[numbers]
+            origins = np.array([*answer["positions"][row], outside[:3, 3]])
+            turns = [*matrices_of_xyzw(answer["orientations"][row]), outside[:3, :3]]
+            return origins[numbers], np.array(turns)[numbers]
 
-        fixed, states = bool(np.any(answer["fixed"])), _OF_ARTICULATION if count else _OF_BODIES
+        fixed, states = any(answer["fixed"]), _OF_ARTICULATION if count else _OF_BODIES
         states |= _BY_SCHEMA if count and by_schema else frozenset()
         return obs.Observation(
             engine=self.name,
@@ -150,7 +152,7 @@ class PhysxEngine(Struct, frozen=True):
             root=names.root,
             states=states,
             links=tuple(
-                obs.LinkObservation(link.name, _mass(answer, rows[link.name]), link.name)
+                obs.LinkObservation(link.name, _mass(bodies[link.name]), link.name)
                 if link.name in rows
                 else structs.replace(link, mass=None)
                 for link in names.links
@@ -163,7 +165,7 @@ class PhysxEngine(Struct, frozen=True):
             notes=(*warnings, *statements.blocked_note("PhysX", blocked)),
             # They depend on the positions of all joints.
             dynamics=None if blocked else _dynamics(answer, dofs, request, fixed=fixed),
-            simulation=_simulation(answer, movable, row_of) if count else None,
+            simulation=_simulation(movable, found) if count else None,
             precision=obs.SINGLE_PRECISION,
         )
 
@@ -238,13 +240,13 @@ def _program() -> Simulator:
     return program
 
 
-def _answered(request: Mapping[str, object]) -> dict[str, NDArray[Any]]:
-    """Return the arrays with which the program answers a request."""
+def _answered(request: Mapping[str, object]) -> dict[str, Any]:
+    """Return the answer of the program to a request."""
     program, answer = _program(), dict[str, Any]()
     for _ in range(2):
         answer = program.observe(request)
         if "error" not in answer:
-            return {name: np.array(values) for name, values in answer.items()}
+            return answer
         # The stages before must not be the reason of an error.
         program.stop()
     if answer.get("status") is not None:
@@ -252,21 +254,20 @@ def _answered(request: Mapping[str, object]) -> dict[str, NDArray[Any]]:
     raise protocol.UnsupportedError(f"PhysX: {' '.join(answer['error'].split())}")
 
 
-def _mass(answer: Answer, row: int) -> obs.MassProperties | None:
+def _mass(found: Attributes) -> obs.MassProperties | None:
     """Mass properties of a link in its frame; None if it has no mass."""
-    if not (mass := float(answer["link_mass"][row, 0])):
+    if not (mass := found["mass"][0]):
         return None
     # ovphysx 0.7 returns the inertia about the centre of mass along the axes of the link,
     # not along those of the mass frame, as its documentation has it.
-    tensor = answer["link_inertia"][row].reshape(3, 3)
-    return statements.mass_properties(mass, answer["link_center"][row], tensor)
+    tensor = np.reshape(found["inertia"], (3, 3))
+    return statements.mass_properties(mass, found["centerOfMassPosition"], tensor)
 
 
 def _joint(
-    answer: Answer,
+    found: Attributes | None,
     known: obs.JointObservation,
-    row: int | None,
-    mimics: Mapping[str, obs.MimicObservation],
+    mimic: obs.MimicObservation | None,
     *,
     by_schema: bool,
 ) -> obs.JointObservation:
@@ -277,89 +278,69 @@ def _joint(
     plain = obs.JointObservation(known.name, known.type, known.parent, known.child)
     if known.type not in _ONE_AXIS:
         return plain
-    if row is None or not answer["joint_axes"][row]:
+    if found is None or not found["freedoms"][0]:
         return structs.replace(plain, type=obs.JointType.FIXED)
     unit = _unit(known)
-    lower, upper = (_limit(value) * unit for value in answer["joint_limit"][row])
+    lower, upper = (_limit(value) * unit for value in found["jointLimit"])
     kind = known.type
     if kind in _ANGULAR:
         free = (lower, upper) == (-math.inf, math.inf)
         kind = obs.JointType.CONTINUOUS if free else obs.JointType.REVOLUTE
-    driven = by_schema and bool(answer["joint_drive"][row, 0])
-    effort = _limit(answer["joint_effort"][row, 0])
-    velocity = _limit(answer["joint_velocity"][row, 0]) * unit
-    damping = float(answer["joint_damping"][row, 0]) / unit
-    friction = float(answer["joint_friction"][row, 0])
+    effort = _limit(found["jointMaxForce"][0])
+    velocity = _limit(found["jointMaxVelocity"][0]) * unit
+    stated = structs.replace(plain, type=kind, lower=lower, upper=upper)
+    if math.isfinite(velocity):
+        stated = structs.replace(stated, velocity=velocity)
+    if not by_schema:
+        return stated
     return structs.replace(
-        plain,
-        type=kind,
-        lower=lower,
-        upper=upper,
-        effort=effort if driven and math.isfinite(effort) else None,
-        velocity=velocity if math.isfinite(velocity) else None,
-        damping=damping if by_schema else None,
-        friction=friction if by_schema else None,
-        mimic=mimics.get(known.name) if by_schema else None,
+        stated,
+        effort=effort if found["jointDriveType"][0] and math.isfinite(effort) else None,
+        damping=found["jointViscousFriction"][0] / unit,
+        friction=found["jointDynamicFriction"][0],
+        mimic=mimic,
     )
 
 
 def _limit(value: float) -> float:
-    value = float(value)
     return math.copysign(math.inf, value) if abs(value) >= _UNLIMITED else value
 
 
-def _couplings(
-    answer: Answer, joint_at: Mapping[str, obs.JointObservation]
-) -> dict[str, obs.MimicObservation]:
-    """Return measured mimic couplings by name of the follower, in SI units."""
-    if "followers" not in answer:
-        return {}
-    columns = (answer[name].tolist() for name in ("followers", "leaders", "multipliers", "offsets"))
-    found = {}
-    for follower, leader, multiplier, offset in zip(*columns, strict=True):
-        led, leading = joint_at[follower], joint_at[leader]
-        scale = multiplier * _unit(led) / _unit(leading)
-        found[led.name] = obs.MimicObservation(leading.name, scale, offset * _unit(led))
-    return found
-
-
 def _simulation(
-    answer: Answer, movable: Iterable[obs.JointObservation], row_of: Mapping[str | None, int]
+    movable: Iterable[obs.JointObservation], found: Mapping[str | None, Attributes]
 ) -> obs.SimulationObservation:
     drives, armatures, positions = [], [], []
     for joint in movable:
-        row = row_of.get(joint.name)
-        if row is None:
+        if (own := found.get(joint.name)) is None:
             continue
-        unit, kind = _unit(joint), int(answer["joint_drive"][row, 0])
-        if kind:
-            drives.append(
-                obs.DriveObservation(
-                    joint.name,
-                    float(answer["joint_stiffness"][row, 0]) / unit,
-                    float(answer["joint_gain"][row, 0]) / unit,
-                    float(answer["joint_target"][row, 0]) * unit,
-                    float(answer["joint_target_speed"][row, 0]) * unit,
-                    acceleration=kind == _ACCELERATION,
-                )
+        name, unit = joint.name, _unit(joint)
+        if kind := own["jointDriveType"][0]:
+            drive = obs.DriveObservation(
+                name,
+                own["jointStiffness"][0] / unit,
+                own["jointDamping"][0] / unit,
+                own["jointPositionTarget"][0] * unit,
+                own["jointVelocityTarget"][0] * unit,
+                acceleration=kind == _ACCELERATION,
             )
-        armatures.append((joint.name, float(answer["joint_armature"][row, 0])))
-        if start := float(answer["joint_start"][row, 0]) * unit:
-            positions.append((joint.name, start))
+            drives.append(drive)
+        armatures.append((name, own["jointArmature"][0]))
+        if start := own["jointPosition"][0] * unit:
+            positions.append((name, start))
     return obs.SimulationObservation(tuple(drives), tuple(armatures), tuple(positions))
 
 
 def _dynamics(
-    answer: Answer, joints: Sequence[str], request: protocol.Request, *, fixed: bool
+    answer: Mapping[str, Any], joints: Sequence[str], request: protocol.Request, *, fixed: bool
 ) -> obs.Dynamics | None:
     """Equations of motion of the joints; the root's own velocities are left out."""
     moving = request.configurations.for_motion
-    if not joints or not moving.velocities or not len(answer["mass_matrix"]):
+    if not joints or not moving.velocities or not answer["massMatrix"]:
         return None
     first = 0 if fixed else _ROOT_VELOCITIES
     size = first + len(joints)
-    inertia = answer["mass_matrix"].reshape(moving.count, size, size)[:, first:, first:]
-    bias = (answer["gravity"] + answer["coriolis"])[:, first:]
+    inertia = np.reshape(answer["massMatrix"], (moving.count, size, size))[:, first:, first:]
+    bias = np.add(answer["gravityForce"], answer["coriolisForce"])[:, first:]
     given = dict(zip(moving.joints, moving.velocities, strict=True))
     velocities = np.column_stack([given[name][:, 0] for name in joints])
     return obs.Dynamics(tuple(joints), *map(statements.read_only, (inertia, bias, velocities)))

@@ -1,9 +1,10 @@
-"""Loads USDs into PhysX, one after the other, and writes what PhysX reports.
+"""Loads USDs into PhysX, one after the other, and writes what PhysX reports, or how they move.
 
 A program of its own: ovphysx brings its own build of OpenUSD, which cannot share a
 process with usd-core, of which it imports nothing.
 
-Requests are as :mod:`.physx` makes them, and answers have arrays by name:
+Requests with ``segments``, and their answers, are those of :mod:`urdf_usd.conformance.simulations`.
+Others are as :mod:`.physx` makes them. Their answers have attributes of PhysX by its names:
 
 - ``usd``: root layer;
 - ``joints``: (n) paths of joints with one degree of freedom, ``positions``: (K, n) of them, and
@@ -20,6 +21,7 @@ stage; quaternions are xyzw.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -34,30 +36,13 @@ from urdf_usd.conformance.engines.process import answer_requests
 
 _ARTICULATION = SimObjectType.ARTICULATION
 _JOINT = SimObjectType.ARTICULATION_JOINT
-_LINK_ATTRIBUTES = {
-    "link_mass": "mass",
-    "link_center": "centerOfMassPosition",
-    "link_inertia": "inertia",
-}
-_JOINT_ATTRIBUTES = {
-    "joint_limit": "jointLimit",
-    "joint_velocity": "jointMaxVelocity",
-    "joint_effort": "jointMaxForce",
-    "joint_drive": "jointDriveType",
-    "joint_damping": "jointViscousFriction",
-    "joint_friction": "jointDynamicFriction",
-    "joint_stiffness": "jointStiffness",
-    "joint_gain": "jointDamping",
-    "joint_armature": "jointArmature",
-    "joint_target": "jointPositionTarget",
-    "joint_target_speed": "jointVelocityTarget",
-    "joint_start": "jointPosition",
-}
-_FORCE_ATTRIBUTES = {
-    "mass_matrix": "massMatrix",
-    "gravity": "gravityForce",
-    "coriolis": "coriolisForce",
-}
+_OF_LINKS = ("mass", "centerOfMassPosition", "inertia")
+_OF_JOINTS = (
+    *("jointLimit", "jointMaxVelocity", "jointMaxForce", "jointViscousFriction", "jointPosition"),
+    *("jointDynamicFriction", "jointDriveType", "jointStiffness", "jointDamping", "jointArmature"),
+    *("jointPositionTarget", "jointVelocityTarget"),
+)
+_FORCES = ("massMatrix", "gravityForce", "coriolisForce")
 # Position and velocity limits that no joint reaches, in any unit.
 _FAR = 1e6
 # PhysX reports this, or infinity, where there is no limit.
@@ -206,44 +191,33 @@ class Scene:
         self.physx.wait_all()
 
 
-def _observe(request: dict[str, Any]) -> dict[str, np.ndarray]:
+def _observe(request: dict[str, Any]) -> dict[str, Any]:
     scene = Scene(request["usd"])
-    bodies = scene.read_bodies(*_LINK_ATTRIBUTES.values())
-    links = sorted(bodies[0])
+    bodies = dict(zip(_OF_LINKS, scene.read_bodies(*_OF_LINKS), strict=True))
     dofs = scene.dof_paths()
     fixed = scene.read(_ARTICULATION, ["isFixedBase"])["isFixedBase"]
-    attributes = scene.read(_JOINT, tuple(_JOINT_ATTRIBUTES.values()))
-    columns = [path for own in sorted(dofs) for path in dofs[own]]
-    moving = sorted(attributes["jointLimit"])
-    answer = {
-        "links": np.array(links, dtype=str),
-        "articulations": np.array(sorted(fixed), dtype=str),
-        "fixed": np.array([int(fixed[path].item()) for path in sorted(fixed)]),
-        "dofs": np.array(columns, dtype=str),
-        "joints": np.array(moving, dtype=str),
-        "joint_axes": np.array([columns.count(path) for path in moving]),
+    joints = scene.read(_JOINT, _OF_JOINTS)
+    freedoms = [path for own in sorted(dofs) for path in dofs[own]]
+    links = sorted(bodies["mass"])
+    answer: dict[str, Any] = {
+        "fixed": [bool(found.item()) for found in fixed.values()],
+        "dofs": freedoms,
+        "links": {
+            path: {k: of[path].ravel().tolist() for k, of in bodies.items()} for path in links
+        },
+        # The first axis is enough: joints with several have neither limits nor drives in URDF.
+        "joints": {
+            path: {name: of[path][0].ravel().tolist() for name, of in joints.items()}
+            | {"freedoms": [freedoms.count(path)]}
+            for path in sorted(joints["jointLimit"])
+        },
+        "positions": [],
+        "orientations": [],
+        **{name: [] for name in _FORCES},
     }
-    for name, values in zip(_LINK_ATTRIBUTES, bodies, strict=True):
-        answer[name] = np.array([values[path].ravel() for path in links])
-    for name, attribute in _JOINT_ATTRIBUTES.items():
-        # The first axis is enough: joints with several have neither limits nor drives
-        # in URDF.
-        answer[name] = np.array([attributes[attribute][path][0].ravel() for path in moving])
-    answer |= _configurations(scene, request, links)
-    passive = request["passive"]
-    if passive and len(fixed) == 1:
-        answer |= _couplings(passive, columns)
-    return answer
-
-
-def _configurations(
-    scene: Scene, request: dict[str, Any], links: list[str]
-) -> dict[str, np.ndarray]:
     scene.warm_up()
     # PhysX reduces velocities to their limits.
     scene.write("jointMaxVelocity", {}, _FAR)
-    positions, turns = [], []
-    forces: dict[str, list[np.ndarray]] = {name: [] for name in _FORCE_ATTRIBUTES}
     velocities = request["velocities"]
     for row, values in enumerate(request["positions"]):
         scene.write("jointPosition", dict(zip(request["joints"], values, strict=True)))
@@ -252,20 +226,23 @@ def _configurations(
         scene.hold_root()
         # Bring links to where joint positions put them.
         scene.physx.update_articulations_kinematic()
-        origins, orientations = scene.read_bodies("position", "orientation")
-        positions.append([origins[path] for path in links])
-        turns.append([orientations[path] for path in links])
+        origins, turns = scene.read_bodies("position", "orientation")
+        answer["positions"].append([origins[path].tolist() for path in links])
+        answer["orientations"].append([turns[path].tolist() for path in links])
         if row < len(velocities):
-            read = scene.read(_ARTICULATION, tuple(_FORCE_ATTRIBUTES.values()))
-            for name, attribute in _FORCE_ATTRIBUTES.items():
-                if len(read[attribute]) == 1:
-                    forces[name] += [found.ravel() for found in read[attribute].values()]
-    arrays = {"positions": np.array(positions), "orientations": np.array(turns)}
-    return arrays | {name: np.array(rows) for name, rows in forces.items()}
+            for name, found in scene.read(_ARTICULATION, _FORCES).items():
+                if len(found) == 1:
+                    answer[name] += [own.ravel().tolist() for own in found.values()]
+    passive = request["passive"]
+    answer["couplings"] = _couplings(passive, freedoms) if passive and len(fixed) == 1 else []
+    return answer
 
 
-def _couplings(request: dict[str, Any], freedoms: list[str]) -> dict[str, np.ndarray]:
-    """Measure mimic couplings by the positions of joints after some steps; PhysX lists none."""
+def _couplings(request: dict[str, Any], freedoms: list[str]) -> list[tuple[str, str, float, float]]:
+    """Measure mimic couplings by the positions of joints after some steps; PhysX lists none.
+
+    Each is follower, leader, multiplier and offset.
+    """
     # It moves coupled joints to where they satisfy their coupling, and no others. Then each leader
     # is fixed by a large inertia at three positions: followers end at positions that depend on the
     # leader's linearly, wherever they start.
@@ -307,12 +284,7 @@ def _couplings(request: dict[str, Any], freedoms: list[str]) -> dict[str, np.nda
         for row in np.flatnonzero(coupled & (error <= _CHANGED * ranges)).tolist():
             if row not in {head, *heads} and row not in found:
                 found[row] = head, float(slope[row]), float(offset[row])
-    return {
-        "followers": np.array([paths[row] for row in found], dtype=str),
-        "leaders": np.array([paths[head] for head, _, _ in found.values()], dtype=str),
-        "multipliers": np.array([slope for _, slope, _ in found.values()]),
-        "offsets": np.array([offset for _, _, offset in found.values()]),
-    }
+    return [(paths[row], paths[head], *linear) for row, (head, *linear) in found.items()]
 
 
 def _assign(tensor: Any, values: float | np.ndarray) -> None:  # noqa: ANN401  of warp
@@ -321,18 +293,50 @@ def _assign(tensor: Any, values: float | np.ndarray) -> None:  # noqa: ANN401  o
     tensor.assign(np.ascontiguousarray(rows, np.float32))
 
 
+def _simulate(request: dict[str, Any]) -> dict[str, Any]:
+    scene = Scene(request["usd"])
+    start = scene.read(_JOINT, ["jointPosition"])["jointPosition"]
+    freedoms = {path for own in scene.dof_paths().values() for path in own}
+    joints = [path for path in request["joints"] if path in freedoms]
+    units = np.array([math.radians(1.0) if path in request["angular"] else 1.0 for path in joints])
+    # PhysX simulates a step before it accepts positions.
+    scene.warm_up()
+    scene.write("jointPosition", start)
+    scene.write("jointVelocity", {})
+    scene.physx.update_articulations_kinematic()
+    answer: dict[str, Any] = {"joints": joints, "segments": []}
+    for segment in request["segments"]:
+        if segment["targets"]:
+            targets = np.array([segment["targets"].get(path, 0.0) for path in joints]) / units
+            scene.write("jointPositionTarget", dict(zip(joints, targets, strict=True)))
+        rows: dict[str, list[list[float]]] = {"Position": [], "Velocity": []}
+        poses = []
+        for step in range(segment["steps"] + 1):
+            if step:
+                scene.physx.step_sync(request["step"])
+            if step % request["every"] == 0:
+                for name, values in rows.items():
+                    values.append((scene.joint_values(f"joint{name}", joints) * units).tolist())
+                if "body" in request:
+                    (found,) = scene.read_bodies("position")
+                    poses.append(found[request["body"]].ravel().tolist())
+        sampled = {"positions": rows["Position"], "velocities": rows["Velocity"], "base": poses}
+        answer["segments"].append(sampled)
+    return answer
+
+
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    if "segments" in request:
+        return _simulate(request)
     # PhysX forgets it at the end of its last instance, without which it waits: its
     # threads take an eighth of a processor.
     configure()
     logger, messages = logging.getLogger(_LOGGER), _Messages()
     logger.addHandler(messages)
     try:
-        arrays = _observe(request)
+        return _observe(request) | {"warnings": list(messages.texts)}
     finally:
         logger.removeHandler(messages)
-    lists = {name: values.tolist() for name, values in arrays.items()}
-    return lists | {"warnings": list(messages.texts)}
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from rich.text import Text
 from urdf_usd.cli import terminal as t
 from urdf_usd.cli.parameters import existing_robot, of_robot, parse_robot, with_stated_settings
 from urdf_usd.cli.program import USD_SUFFIXES, Behave, Inspect
-from urdf_usd.conformance.behaviour import simulations
+from urdf_usd.conformance import simulations
 from urdf_usd.conformance.engines.protocol import Unavailable, optional_engine
 from urdf_usd.conformance.execution.run import check
 from urdf_usd.conformance.execution.worker import call_on_usd

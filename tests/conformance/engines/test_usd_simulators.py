@@ -166,7 +166,7 @@ def test_shapes_have_dynamic_friction_and_restitution(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def process() -> Iterator[Simulator]:
     installed("physx")
-    module = "urdf_usd.conformance.behaviour.simulate_physx"
+    module = "urdf_usd.conformance.engines.physx_program"
     with Simulator("PhysX", module, timeout=120) as simulator:
         yield simulator
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from tests.tools.corpora import corpus_parser, robots, table
 from urdf_usd import ConvertOptions
-from urdf_usd.conformance.behaviour import simulations
+from urdf_usd.conformance import simulations
 from urdf_usd.conformance.engines.process import Simulator
 from urdf_usd.conformance.engines.protocol import UnsupportedError
 from urdf_usd.conformance.engines.reference import structure

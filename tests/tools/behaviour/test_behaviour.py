@@ -11,7 +11,7 @@ import pytest
 from tests.converter.simulation.robots import write_description
 from tests.tools.behaviour.__main__ import agrees, tables
 from urdf_usd import ConvertOptions, convert, load_settings, with_settings
-from urdf_usd.conformance.behaviour import simulations
+from urdf_usd.conformance import simulations
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Request
 from urdf_usd.conformance.observation.robot import JointObservation, JointType

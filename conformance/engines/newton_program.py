@@ -1,7 +1,7 @@
-"""A process that simulates assets in Newton, one after the other.
+"""Simulates assets in Newton's ``SolverMuJoCo``, one after the other, on the CPU, without contacts.
 
-Requests and answers are lines of JSON, see ``simulations``. The solver is Newton's
-``SolverMuJoCo`` on the CPU, without contacts.
+Requests and answers are those of :mod:`urdf_usd.conformance.simulations`. The interpreter may have
+Newton alone: nothing of ours that needs other packages is imported.
 """
 
 from __future__ import annotations

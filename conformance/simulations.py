@@ -70,8 +70,8 @@ _TARGETS, _RAMP = 125, 10
 _CHANGE = 0.1, 0.01  # step of a target [rad, m]
 ONE_AXIS = (obs.JointType.REVOLUTE, obs.JointType.CONTINUOUS, obs.JointType.PRISMATIC)
 PROGRAMS = {
-    "PhysX": "urdf_usd.conformance.behaviour.simulate_physx",
-    "Newton": "urdf_usd.conformance.behaviour.simulate_newton",
+    "PhysX": "urdf_usd.conformance.engines.physx_program",
+    "Newton": "urdf_usd.conformance.engines.newton_program",
 }
 MUJOCO = "MuJoCo"
 # Half the range of a joint whose limits are equal [rad or m].

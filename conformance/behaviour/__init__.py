@@ -1,1 +1,0 @@
-"""What a robot does in simulators: it holds its pose, and its joints reach their targets."""
