@@ -14,10 +14,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from urdf_usd.conformance.export.files import Export as Export
-    from urdf_usd.conformance.export.files import export as export
-    from urdf_usd.conformance.export.reading import StageReading as StageReading
-    from urdf_usd.conformance.export.reading import read_usd as read_usd
+    from urdf_usd.conformance.export.assets import Export as Export
+    from urdf_usd.conformance.export.assets import StageReading as StageReading
+    from urdf_usd.conformance.export.assets import export as export
+    from urdf_usd.conformance.export.assets import read_usd as read_usd
     from urdf_usd.conformance.options import CheckOptions as CheckOptions
     from urdf_usd.conformance.options import RunOptions as RunOptions
     from urdf_usd.converter.conversion import Conversion as Conversion
@@ -44,8 +44,7 @@ if TYPE_CHECKING:
     from urdf_usd.robots import run as run
 
 _NAMES = {
-    "conformance.export.files": "Export export",
-    "conformance.export.reading": "StageReading read_usd",
+    "conformance.export.assets": "Export StageReading export read_usd",
     "conformance.options": "CheckOptions RunOptions",
     "converter.conversion": "Conversion",
     "converter.diagnostics": "ConversionError Diagnostic Location Severity SourceError",

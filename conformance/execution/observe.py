@@ -12,7 +12,7 @@ from urdf_usd.conformance.engines.openusd.shapes import rest_solids
 from urdf_usd.conformance.execution.job import USD_ENGINE, EngineResults, InstalledEngine
 from urdf_usd.conformance.execution.worker import Steps
 from urdf_usd.conformance.expectations import touching_links
-from urdf_usd.conformance.export.reading import read_stage
+from urdf_usd.conformance.export.assets import read_stage
 from urdf_usd.conformance.matching import Labelled, label_robot
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.verdict.judged import REFERENCE, RoundTripOutcomes

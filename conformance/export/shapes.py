@@ -44,13 +44,10 @@ class Texture(Struct, frozen=True, eq=False):
 class Shapes(Struct, frozen=True, eq=False):
     """All shapes of a robot, by the path of the link's prim and in its frame."""
 
-    visuals: Mapping[str, tuple[m.Visual, ...]]
-    collisions: Mapping[str, tuple[m.Collision, ...]]
-    meshes: Mapping[str, meshing.PolygonMesh]  # surface of every mesh, by the URI in the shapes
-    textures: Mapping[str, Texture]  # texture of the colour of a visual mesh, by its URI
-
-
-NO_SHAPES = Shapes({}, {}, {}, {})
+    visuals: Mapping[str, tuple[m.Visual, ...]] = {}
+    collisions: Mapping[str, tuple[m.Collision, ...]] = {}
+    meshes: Mapping[str, meshing.PolygonMesh] = {}  # surfaces of meshes, by the URI in the shapes
+    textures: Mapping[str, Texture] = {}  # texture of the colour of a visual mesh, by its URI
 
 
 def read_shapes(

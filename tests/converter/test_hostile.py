@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pxr import Sdf, Usd, UsdUtils
 
-from urdf_usd.conformance.export.files import export
+from urdf_usd.conformance.export.assets import export
 from urdf_usd.converter import ConversionError, convert
 from urdf_usd.converter.urdf.parse import parse
 

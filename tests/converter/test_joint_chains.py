@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from tests.converter.usd.scenes import Scene, quat
 from urdf_usd import Verdict, check
-from urdf_usd.conformance.export.files import export
+from urdf_usd.conformance.export.assets import export
 from urdf_usd.converter import ConvertOptions, convert
 
 _AXES = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")

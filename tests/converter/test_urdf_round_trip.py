@@ -14,7 +14,7 @@ from pxr import Usd, UsdUtils, UsdValidation
 
 from tests.converter.strategies import any_scale
 from tests.converter.usd.authored import asset_options
-from urdf_usd.conformance.export.reading import read_usd
+from urdf_usd.conformance.export.assets import read_usd
 from urdf_usd.converter.options import BodyNesting, Profile
 from urdf_usd.converter.robot import model as m
 from urdf_usd.converter.robot.bodies import assign_bodies

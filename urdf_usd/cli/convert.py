@@ -148,7 +148,7 @@ def init(options: Init) -> None:
 
 def export(options: Export) -> None:
     # The harness, which the other commands do not need.
-    from urdf_usd.conformance.export.files import prepare_export, write_export
+    from urdf_usd.conformance.export.assets import prepare_export, write_export
 
     reading = structs.asdict(options.reading)
     prepare = partial(prepare_export, root=options.root, loops=options.loops, **reading)

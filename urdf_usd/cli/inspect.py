@@ -29,7 +29,7 @@ from urdf_usd.conformance import simulations
 from urdf_usd.conformance.engines.protocol import Unavailable, optional_engine
 from urdf_usd.conformance.execution.run import check
 from urdf_usd.conformance.execution.worker import call_on_usd
-from urdf_usd.conformance.export.reading import inspect_usd
+from urdf_usd.conformance.export.assets import inspect_usd
 from urdf_usd.conformance.options import CheckOptions
 from urdf_usd.converter.conversion import convert, convert_parsed
 from urdf_usd.converter.inspection import Inspection, MeshExtent, Totals, kind_name

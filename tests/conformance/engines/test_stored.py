@@ -34,7 +34,7 @@ from urdf_usd.conformance.engines.mesh_materials import FileMaterial, ImageFile
 from urdf_usd.conformance.engines.meshes import LoadedMesh, UnreadMeshError, load_mesh
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.protocol import Request, Side, UnsupportedError
-from urdf_usd.conformance.export.reading import read_stage
+from urdf_usd.conformance.export.assets import read_stage
 from urdf_usd.conformance.observation.robot import DOUBLE_PRECISION, Configurations, Observation
 from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.diagnostics import StageError

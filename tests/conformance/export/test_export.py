@@ -19,9 +19,8 @@ from tests.converter.usd.authored import author, chain
 from tests.converter.usd.scenes import link_of
 from tests.converter.usd.textured_meshes import png, robot, source, surface, visual
 from urdf_usd.cli.program import main
-from urdf_usd.conformance.export.files import export
+from urdf_usd.conformance.export.assets import export, read_stage, read_usd
 from urdf_usd.conformance.export.links import adds_up
-from urdf_usd.conformance.export.reading import read_stage, read_usd
 from urdf_usd.converter import ConversionError, Profile, convert
 from urdf_usd.converter.diagnostics import AuthoringError, StageError
 from urdf_usd.converter.robot.model import Inertial, MeshFile, Mimic, Pose, Robot

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pxr import Gf, Usd, UsdGeom, UsdPhysics
 from scipy.spatial.transform import Rotation
 
-from urdf_usd.conformance.export.reading import StageReading
+from urdf_usd.conformance.export.assets import StageReading
 from urdf_usd.converter.robot.model import Link
 
 

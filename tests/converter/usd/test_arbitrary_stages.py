@@ -15,7 +15,7 @@ from pxr import Gf, Sdf, Usd, Vt
 from tests.conformance.engines.usd_observations import body, observe_stage, stage
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine, named_prims
 from urdf_usd.conformance.engines.protocol import Request, UnsupportedError
-from urdf_usd.conformance.export.reading import read_usd
+from urdf_usd.conformance.export.assets import read_usd
 from urdf_usd.conformance.observation.robot import Configurations
 from urdf_usd.converter.diagnostics import StageError
 from urdf_usd.converter.urdf.write import write

@@ -12,7 +12,7 @@ import pytest
 from pxr import Usd
 
 from tests.stored_cases import OPTIONS, Case, check_outcomes, stored_cases, write_files
-from urdf_usd.conformance.export.reading import read_usd
+from urdf_usd.conformance.export.assets import read_usd
 from urdf_usd.converter.diagnostics import StageError
 from urdf_usd.converter.options import VariantChoice
 from urdf_usd.converter.usd import loading

@@ -21,7 +21,7 @@ import mujoco
 
 from tests.tools.corpora import table
 from urdf_usd.conformance.engines.process import Simulator
-from urdf_usd.conformance.export.files import export
+from urdf_usd.conformance.export.assets import export
 from urdf_usd.converter import ConversionError
 
 _PACKAGES = {"ovphysx": "samples/data", "newton": ""}

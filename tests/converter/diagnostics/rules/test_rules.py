@@ -17,7 +17,7 @@ from urdf_usd.conformance.engines.protocol import Crashed
 from urdf_usd.conformance.execution.examine import examine
 from urdf_usd.conformance.execution.job import Job
 from urdf_usd.conformance.execution.worker import over_limits
-from urdf_usd.conformance.export.reading import read_usd
+from urdf_usd.conformance.export.assets import read_usd
 from urdf_usd.converter import ConvertOptions, Profile, convert
 from urdf_usd.converter.conversion import DEFAULTS
 from urdf_usd.converter.diagnostics import (

@@ -7,7 +7,7 @@ from pathlib import Path
 from pxr import Usd, UsdGeom, UsdPhysics
 
 from tests.converter.usd.composed import composed
-from urdf_usd.conformance.export.files import export
+from urdf_usd.conformance.export.assets import export
 from urdf_usd.converter import convert
 
 _MESH = Path(__file__).parents[3] / "data/assets/groups.obj"

@@ -10,7 +10,7 @@ from pxr import UsdPhysics
 from scipy.spatial.transform import Rotation
 
 from tests.converter.usd.authored import author
-from urdf_usd.conformance.export.reading import read_usd
+from urdf_usd.conformance.export.assets import read_usd
 from urdf_usd.converter.robot import model as m
 
 
