@@ -53,7 +53,8 @@ class Examiner:
         # Engines are imported with the first robot.
         self._engines = cache(lambda: select_engines(tuple(engines)))
         self._numbers = itertools.count()
-        self._known: dict[str, RobotRecord] = {}
+        # Of a robot of a corpus, what its first test found.
+        self.remembered = cache(self.examine)
 
     def examine(self, source: Resolved, options: ConvertOptions = _DEFAULTS) -> RobotRecord:
         if isinstance(source, UnavailableSource):
@@ -65,12 +66,6 @@ class Examiner:
             options=options,
         )
         return examine_in_worker(job)
-
-    def remembered(self, source: Resolved) -> RobotRecord:
-        """Return what :meth:`examine` found of a robot, by its id, the first time."""
-        if source.id not in self._known:
-            self._known[source.id] = self.examine(source)
-        return self._known[source.id]
 
 
 class IncompleteWarning(UserWarning):

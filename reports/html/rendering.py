@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
+from inspect import isfunction
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -24,15 +25,7 @@ from urdf_usd.reports.text import GRADES, VERDICTS
 
 # Folder of the pages of each converter, as a run of that converter alone has them.
 CONVERTERS = "converters"
-# Longer tables are cut; the JSON record has all rows.
-_ROWS_PER_TABLE = 100
-# GitHub takes 65,536 characters in a comment; further rows are counted.
-_MARKDOWN_ROWS = 50
 _NAME_LIMIT = 80
-# Further failing checks are collapsed: they often have the same cause.
-_OPEN_CHECKS = 3
-# Style-sheet classes of coverage, those of grades.
-_COVERAGE = dict(zip(r.CoverageStatus, ("exact", "close", "disputed"), strict=True))
 # Escapes end tags, at which a browser would end the script element.
 # The hash of a script is in the policy of its page.
 _SCRIPT = re.compile(r"(<script.*?</script>)", re.DOTALL)
@@ -120,26 +113,15 @@ def template_environment(suffix: str = "html") -> Environment:
         keep_trailing_newline=markdown,
         finalize=None if markdown else printable,
     )
-    named = {
-        text: ("quantity", "exact", "duration", "markdown", "appearance"),
-        summary: ("title", "converter", "conformity", "statement", "group_grades"),
-    }
+    functions = {**vars(text), **vars(summary), **vars(changes)}
     environment.filters |= {
-        **{name: getattr(module, name) for module, names in named.items() for name in names},
-        "value": text.value_text,
-        "unit": text.unit_symbol,
-        "bytes": text.size,
+        **{name: one for name, one in functions.items() if isfunction(one)},
         "page": lambda robot: quote(page_name(robot)),
         # Addresses in a run of several converters.
         "sheet": page_address,
         "site": lambda converter: f"{CONVERTERS}/{quote(converter)}/index.html",
         "code": lambda name: f"<code>{text.markdown(name, _NAME_LIMIT)}</code>",
-        "score": summary.score_text,
-        "compared": summary.values,
-        "position_check": summary.position_check,
         "policy": script_policy,
-        "change_class": changes.style_class,
-        "change_sign": changes.sign,
     }
     environment.globals |= {
         "GRADES": GRADES,
@@ -148,9 +130,12 @@ def template_environment(suffix: str = "html") -> Environment:
         "EngineStatus": r.EngineStatus,
         "URGENT": summary.URGENT,
         "CLOSE": (r.Grade.CLOSE,),
-        "COVERAGE": _COVERAGE,
-        "OPEN": _OPEN_CHECKS,
-        "ROWS": _MARKDOWN_ROWS if markdown else _ROWS_PER_TABLE,
+        # Style-sheet classes of coverage, those of grades.
+        "COVERAGE": dict(zip(r.CoverageStatus, ("exact", "close", "disputed"), strict=True)),
+        # Further failing checks are collapsed: they often have the same cause.
+        "OPEN": 3,
+        # Longer tables are cut: GitHub takes 65,536 characters in a comment; the JSON has all.
+        "ROWS": 50 if markdown else 100,
         "style": trusted_markup(static_file("style.css")),
         "viewer_style": trusted_markup(static_file("viewer.css")),
     }

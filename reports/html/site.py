@@ -420,7 +420,6 @@ def page_content(
     return {
         "robot": robot,
         "index": index,
-        "selection": counted.selection(robot),
         "engines": counted.engines((robot,)),
         "checks_by_group": [
             (group, [check for check in robot.checks if check.group == group])
@@ -445,7 +444,6 @@ def page_content(
         "command": command,
         "view": view,
         "tree": rows,
-        "first_wrong": [row for row in rows if row.first],
         # Distances between the readings of every two engines, by their names in either order.
         "agreement": {
             names: (one, position.grade(one.position))

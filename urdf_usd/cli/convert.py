@@ -70,11 +70,10 @@ def convert(options: Convert) -> t.ExitCode:
 def _completed(chosen: ConvertOptions, robot: RobotSource, options: Convert) -> ConvertOptions:
     """Add metadata that is known of a robot, and the options of this command alone."""
     origin, profile = robot.origin, chosen.profile.value
-    known = (
-        ("asset_license", origin.license, {"simready", "isaac"}),
-        ("author", origin.maker, {"simready"}),
-    )
-    stated = ((name, text) for name, text, having in known if text and profile in having)
+    known = {"asset_license": origin.license} if profile in {"simready", "isaac"} else {}
+    if profile == "simready":
+        known["author"] = origin.maker
+    stated = ((name, text) for name, text in known.items() if text)
     own = {name: getattr(options, name) for name in ("strict", "root", "scene")}
     # The last entry of a name counts: the user's.
     return structs.replace(chosen, metadata=(*stated, *chosen.metadata), **own)
