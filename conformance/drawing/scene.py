@@ -396,7 +396,8 @@ def coarsen(
     corners, faces = whole, visible
     if len(faces) > target:
         for steps in (_FINE, *_COARSER):
-            corners, faces = _merged(whole, visible, steps)
+            if steps < _FINE:
+                corners, faces = _merged(whole, visible, steps)
             if len(faces) <= _COLLAPSED:
                 # Collapsing edges keeps the shape better than merging points on a grid: with the
                 # true aspect ratio, which affects the choice of edges, and in a unit in which the

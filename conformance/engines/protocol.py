@@ -82,6 +82,7 @@ class Request(Struct, frozen=True):
     configurations: Configurations  # at which to state frames and motion
     # folders of ROS packages, by name
     packages: Mapping[str, str] = field(default_factory=dict)
+    hulls: bool = True  # whether to measure the convex hulls of colliders
 
 
 class UnsupportedError(Exception):

@@ -64,9 +64,9 @@ _SHARED_REPAIR = (
 )
 
 
-def state_shapes(robot: model.Robot) -> tuple[ShapeObservation, ...]:
+def state_shapes(robot: model.Robot, *, hulls: bool = True) -> tuple[ShapeObservation, ...]:
     """State the shapes of all links; a collider whose file has several groups is as many pieces."""
-    return tuple(piece for found in _shapes(robot) for piece in _observations(*found))
+    return tuple(piece for found in _shapes(robot) for piece in _observations(*found, hulls))
 
 
 def draw_shapes(robot: model.Robot) -> tuple[Drawing, ...]:
@@ -96,7 +96,7 @@ def _shapes(robot: model.Robot) -> Iterator[tuple[str, Role, str, model.Shape]]:
 
 
 def _observations(
-    link: str, role: Role, source: str, shape: model.Shape
+    link: str, role: Role, source: str, shape: model.Shape, hulls: bool
 ) -> Iterator[ShapeObservation]:
     geometry = shape.geometry
     kind, size = _primitive(geometry)
@@ -143,14 +143,14 @@ def _observations(
         return
     factor = abs(math.prod(geometry.scale))
     if not mesh.groups:
-        yield structs.replace(stated, hull_volume=_hull_volume(mesh) * factor)
+        yield structs.replace(stated, hull_volume=_hull_volume(mesh) * factor if hulls else None)
     for number, group in enumerate(mesh.groups):
         if surface := surfaces.mesh_surface(group.points, group.triangles, placed):
             yield structs.replace(
                 stated,
                 source=f"{source} group {number}",
                 surface=surface,
-                hull_volume=_hull_volume(group) * factor,
+                hull_volume=_hull_volume(group) * factor if hulls else None,
             )
 
 
@@ -287,7 +287,8 @@ class ReferenceEngine:
     def observe(self, request: protocol.Request) -> obs.Observation:
         try:
             parsed = read_kept(request.path, request.packages)
-            reading = observe_robot(parsed.robot, request.configurations, parsed.diagnostics)
+            given = parsed.robot, request.configurations, parsed.diagnostics
+            reading = observe_robot(*given, hulls=request.hulls)
         except SourceError as error:
             raise protocol.UnsupportedError(str(error.diagnostics[0])) from error
         if request.configurations.rollout:
@@ -336,6 +337,7 @@ def observe_robot(
     diagnostics: Sequence[Diagnostic] = (),
     *,
     shapes: bool = True,
+    hulls: bool = True,
 ) -> obs.Observation:
     """State everything about a parsed robot; one that is not a tree raises SourceError."""
     tree = build_tree(robot)
@@ -373,7 +375,7 @@ def observe_robot(
         malformed=malformed,
         notes=(_SHARED_REPAIR.format(", ".join(malformed)),) if malformed else (),
         dynamics=_dynamics(robot, configurations),
-        shapes=state_shapes(robot) if shapes else (),
+        shapes=state_shapes(robot, hulls=hulls) if shapes else (),
         words=tuple(_words(robot)),
     )
 

@@ -77,7 +77,8 @@ def measured_mesh(
     # Relative to the middle, because products of far coordinates lose digits.
     middle = (support[:3] - support[3:6]) / 2.0
     a, b, c = _corners(placed - middle, triangles)
-    normals = np.cross(b - a, c - a, axis=0) / 2.0
+    sides = b - a, c - a, c - b
+    normals = _cross(*sides[:2]) / 2.0
     areas = _lengths(normals)
     area, outwards = float(areas.sum()), _outwards(transform)
     oriented = normals.sum(axis=1)
@@ -87,11 +88,12 @@ def measured_mesh(
     # Triangles two corners of which are equal in float32 have no area, and many readers and
     # writers leave them out.
     single = _corners(points.astype(np.float32), triangles)
-    is_flat = (single == np.roll(single, 1, axis=0)).all(axis=1).any(axis=0)
+    x, y, z = (single == single[[1, 2, 0]]).swapaxes(0, 1)
+    is_flat = (x & y & z).any(axis=0)
     surface = observed.Surface(
         support=tuple(support.tolist()),
         area=area,
-        edges=sum(float(_lengths(side).sum()) for side in (b - a, c - b, a - c)),
+        edges=sum(float(_lengths(sides[side]).sum()) for side in (0, 2, 1)),
         oriented_area=vec3(oriented * outwards),
         volume=(cones + float(middle @ oriented)) / 3.0 * outwards,
         center=vec3(middle + (a + b + c) @ weights / 3.0),
@@ -110,16 +112,17 @@ def measured_shading(
     """
     linear, outwards = transform[:3, :3], _outwards(transform)
     a, b, c = _corners(moved(points, transform), triangles)
-    faces = np.cross(b - a, c - a, axis=0) * (outwards / 2.0)
+    faces = _cross(b - a, c - a) * (outwards / 2.0)
     areas = _lengths(faces)
     whole = float(areas.sum()) or 1.0
     if normals is None:
         return observed.Shading(False, float(areas.any()), 0.0, vec3(faces.sum(axis=1) / whole))
     # Cofactors are the inverse transpose apart from a factor, also without an inverse.
     cofactors = np.cross(np.roll(linear, -1, axis=0), np.roll(linear, -2, axis=0)) * outwards
-    turned = np.einsum("ij,mcj->icm", cofactors, normals.astype(np.float64))
+    turned = np.einsum("ij,jcm->icm", cofactors, np.ascontiguousarray(normals.T, np.float64))
     lengths = _lengths(turned)
-    mean = (turned / np.where(lengths > 0.0, lengths, 1.0)).mean(axis=1)
+    a, b, c = (turned / np.where(lengths > 0.0, lengths, 1.0)).swapaxes(0, 1)
+    mean = (a + b + c) / 3.0
     along = (mean * faces).sum(axis=0)
     return observed.Shading(
         stated=True,
@@ -149,7 +152,7 @@ def measured_mapping(
     (sum of p q + sum of p times sum of q) / 12, with sums over its corners.
     """
     a, b, c = places = _corners(moved(points, transform), triangles)
-    areas = _lengths(np.cross(b - a, c - a, axis=0)) / 2.0
+    areas = _lengths(_cross(b - a, c - a)) / 2.0
     # (3, M) by corner; axes are (3, 3, M) by axis and corner.
     u, v = np.transpose(coordinates.astype(np.float64), (2, 1, 0))
     axes = places.swapaxes(0, 1)
@@ -282,7 +285,13 @@ def _outwards(transform: Array) -> float:
 
 def _corners(points: NDArray[np.floating], triangles: Indices) -> Array:
     """Return the three corners of triangles, (3, M) each: numpy is fastest on coordinates."""
-    return np.ascontiguousarray(points.T)[:, triangles.T].swapaxes(0, 1)
+    return np.take(np.ascontiguousarray(points.T), triangles.T, axis=1).swapaxes(0, 1)
+
+
+def _cross(one: Array, other: Array) -> Array:
+    """Return the cross products of (3, M) vectors, in half the time of ``np.cross``."""
+    (x, y, z), (u, v, w) = one, other
+    return np.stack([y * w - z * v, z * u - x * w, x * v - y * u])
 
 
 def _lengths(vectors: Array) -> Array:

@@ -325,7 +325,9 @@ class _Examination:
             composed = self._composed(usd, output)
             diagnostics = (*self.diagnostics, *composed.diagnostics)
         files = {source.side: source.path, p.Side.USD: Path(composed.usd)}
-        results = observe_files(steps, job.engines, files, source.packages, chosen, self.folder)
+        read = files, source.packages, chosen, self.folder
+        hulls = bool(job.required.colliders.rules)
+        results = observe_files(steps, job.engines, *read, hulls=hulls)
         expected, actual = results.expected, results.observation(USD_ENGINE)
         of_mjcf = results.of_side(p.Side.MJCF)
         if of_mjcf and expected and actual:

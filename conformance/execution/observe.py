@@ -66,6 +66,8 @@ def observe_files(
     packages: Mapping[str, str],
     configurations: obs.Configurations,
     folder: Path,
+    *,
+    hulls: bool = False,
 ) -> EngineResults:
     """Have all engines read the files of one side or of both.
 
@@ -75,7 +77,7 @@ def observe_files(
     """
     outcomes: dict[str, p.Outcome] = {}
     for side, file in files.items():
-        request = p.Request(str(file), configurations, dict(packages))
+        request = p.Request(str(file), configurations, dict(packages), hulls)
         outcomes |= observe_side(steps, engines, side, request)
     # Of an engine that could not be loaded, the side is not known.
     present = tuple(one for one in engines if one.side is None or one.side in files)

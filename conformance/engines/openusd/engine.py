@@ -151,7 +151,7 @@ def _observe(request: protocol.Request, warnings: Callable[[], tuple[str, ...]])
         unexpected=unexpected_settings(reading, joints, tree),
         up=vec3(reading.rigid(links[root].path)[reading.up, :3]),
         prims=tuple(prims.items()),
-        shapes=state_shapes(reading),
+        shapes=state_shapes(reading, hulls=request.hulls),
         missing=reading.missing,
         simulation=simulation.observe_simulation(reading, joints),
         words=tuple(_words(reading)),

@@ -140,11 +140,13 @@ def rest_solids(path: str) -> tuple[observed.Solid, ...]:
     return tuple(found)
 
 
-def state_shapes(reading: stages.Reading) -> tuple[observed.ShapeObservation, ...]:
+def state_shapes(
+    reading: stages.Reading, *, hulls: bool = True
+) -> tuple[observed.ShapeObservation, ...]:
     """State every shape below every candidate, nearest candidate first."""
     # Of equal meshes, by transform as well; convex hulls in the mesh's own frame.
     measured: dict[tuple[int, bytes], tuple[observed.Surface, Array] | None] = {}
-    hulls: dict[int, float] = {}
+    volumes: dict[int, float] = {}
     materials: appearances.Materials = {}
     found: list[observed.ShapeObservation] = []
     for prim, roles, geometry, link, to_link in _placed(reading):
@@ -181,10 +183,10 @@ def state_shapes(reading: stages.Reading) -> tuple[observed.ShapeObservation, ..
         for role in roles:
             if role is observed.Role.COLLISION:
                 token, volume, outer = stages.approximation(prim), None, surface
-                if faces:
-                    if id(geometry) not in hulls:
-                        hulls[id(geometry)] = surfaces.hull_volume(points, triangles)
-                    volume = hulls[id(geometry)] * abs(float(np.linalg.det(to_link[:3, :3])))
+                if faces and hulls:
+                    if id(geometry) not in volumes:
+                        volumes[id(geometry)] = surfaces.hull_volume(points, triangles)
+                    volume = volumes[id(geometry)] * abs(float(np.linalg.det(to_link[:3, :3])))
                 is_hull = kind is observed.ShapeKind.MESH and token == UsdPhysics.Tokens.convexHull
                 # Simulators make the hull of all points, also of those that no face uses.
                 if is_hull and surface and len(unused := surfaces.unused_points(points, triangles)):
