@@ -15,15 +15,11 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from urdf_usd.conformance.checks.kinematics import angles
-from urdf_usd.conformance.engines.openusd.shapes import draw_shapes
-from urdf_usd.conformance.engines.protocol import UnsupportedError
-from urdf_usd.conformance.engines.reference import draw_shapes as draw_urdf
 from urdf_usd.conformance.engines.statements import transforms, vec3
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.sampling import plane
 from urdf_usd.conformance.observation.shapes import Drawing, Role, ShapeKind, ShapeObservation
 from urdf_usd.conformance.tolerance import tensor_of
-from urdf_usd.converter.robot.model import Robot
 from urdf_usd.reports.records import scene as records
 
 Array: TypeAlias = NDArray[np.float64]
@@ -58,28 +54,17 @@ _SPARED = 400
 
 
 def draw_scene(
-    source: Robot | Sequence[Drawing],
-    usd: str | Sequence[Drawing],
+    drawings: Mapping[str, Sequence[Drawing]],
     readings: Mapping[str, obs.Observation],
     frames: Mapping[str, obs.Frames],
     configurations: obs.Configurations,
 ) -> records.Scene:
-    """Draw both models of a robot: a robot and a root layer, or drawings of other formats.
+    """Draw both models of a robot.
 
     ``readings`` are observations of the sides ``urdf`` and ``usd`` that were read, ``frames`` those
     of all engines.
     """
-    drawings: dict[str, tuple[Drawing, ...]] = {}
-    for side, reading in readings.items():
-        try:
-            links = frozenset(link.name for link in reading.links)
-            if side == "usd":
-                drawings[side] = draw_shapes(usd, links) if isinstance(usd, str) else tuple(usd)
-            else:
-                drawings[side] = draw_urdf(source) if isinstance(source, Robot) else tuple(source)
-        except UnsupportedError:
-            drawings[side] = ()
-    meshes, indices = _meshes(drawings)
+    meshes, indices = _meshes({side: drawings[side] for side in readings})
     coarse = sum(mesh.drawn < _HARDLY * mesh.triangles for mesh in meshes)
     fewer = f"{coarse} meshes are drawn with fewer triangles. The comparison uses all of them."
     normals = {

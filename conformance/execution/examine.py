@@ -21,7 +21,7 @@ from urdf_usd.conformance import descriptions
 from urdf_usd.conformance.descriptions import Reading, Source
 from urdf_usd.conformance.drawing.scene import draw_scene
 from urdf_usd.conformance.engines import protocol as p
-from urdf_usd.conformance.engines.openusd.shapes import rest_solids
+from urdf_usd.conformance.engines.openusd.shapes import rest_shapes
 from urdf_usd.conformance.execution import converting
 from urdf_usd.conformance.execution import record as records
 from urdf_usd.conformance.execution.converting import ComposedUsd, UncomparedError, Written
@@ -344,8 +344,7 @@ class _Examination:
             record = structs.replace(record, asset=made.asset, output=output)
         if made or record.checks:
             scene = job.scene if job.usd else scene_path(job.folder, job.place)
-            shapes = partial(str, results.files[p.Side.USD])
-            self._draw(source, shapes, results, chosen, scene)
+            self._draw(source, lambda: results.drawings, results, chosen, scene)
         return record
 
     def _judged(
@@ -362,7 +361,8 @@ class _Examination:
             urdf, usd_file = (str(results.files[side]) for side in (p.Side.URDF, p.Side.USD))
 
             def requested() -> SimulationObservation:
-                solids = rest_solids(usd_file) if description.tables.filters.overlap else ()
+                overlap = description.tables.filters.overlap
+                solids = rest_shapes(usd_file, ())[1] if overlap else ()
                 return requested_settings(description, urdf, expected, solids)
 
             settings = self.steps.call("description", requested)
@@ -495,7 +495,7 @@ class _Examination:
     def _draw(
         self,
         source: Source,
-        read_usd: Callable[[], str | Sequence[Drawing]],
+        draw_usd: Callable[[], Sequence[Drawing]],
         results: EngineResults,
         chosen: obs.Configurations,
         target: Path | None,
@@ -512,7 +512,8 @@ class _Examination:
         frames = {name: found.frames for name, found in seen.items() if found and found.frames}
 
         def draw() -> None:
-            write_scene(draw_scene(source.draw(), read_usd(), readings, frames, chosen), target)
+            drawings = {p.Side.URDF.value: source.draw(), p.Side.USD.value: draw_usd()}
+            write_scene(draw_scene(drawings, readings, frames, chosen), target)
 
         self.steps.call("draw", draw)
 

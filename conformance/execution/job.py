@@ -12,6 +12,7 @@ from urdf_usd.conformance.converters.candidates import OWN, Candidate
 from urdf_usd.conformance.engines import protocol as p
 from urdf_usd.conformance.execution import worker
 from urdf_usd.conformance.observation.robot import Observation
+from urdf_usd.conformance.observation.shapes import Drawing
 from urdf_usd.conformance.options import DEFAULT_LIMITS, Limits
 from urdf_usd.conformance.verdict.judged import DECIDING, REFERENCE, RoundTripOutcomes
 from urdf_usd.converter.file_content import InputFile
@@ -122,6 +123,7 @@ class EngineResults(Struct, frozen=True, eq=False):
     back: RoundTripOutcomes | None = None
     # links whose colliders touch or overlap at rest; None if that is not known
     touching: tuple[OverlapRecord, ...] | None = None
+    drawings: tuple[Drawing, ...] = ()  # of the USD
 
     def observation(self, name: str) -> Observation | None:
         """Return the observation of an engine, if there is one."""

@@ -8,13 +8,14 @@ from pathlib import Path
 from msgspec import structs
 
 from urdf_usd.conformance.engines import protocol as p
-from urdf_usd.conformance.engines.openusd.shapes import rest_solids
+from urdf_usd.conformance.engines.openusd.shapes import rest_shapes
 from urdf_usd.conformance.execution.job import USD_ENGINE, EngineResults, InstalledEngine
 from urdf_usd.conformance.execution.worker import Steps
 from urdf_usd.conformance.expectations import touching_links
 from urdf_usd.conformance.export.assets import read_stage
 from urdf_usd.conformance.matching import Labelled, label_robot
 from urdf_usd.conformance.observation import robot as obs
+from urdf_usd.conformance.observation.shapes import Solid
 from urdf_usd.conformance.verdict.judged import REFERENCE, RoundTripOutcomes
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.urdf.write import write
@@ -96,13 +97,14 @@ def observe_files(
                 request = structs.replace(request, path=str(usd))
                 again = observe_side(steps, engines, p.Side.USD, request, "labelled")
                 outcomes |= {name: _relabelled(one, labels) for name, one in again.items()}
-        touching = steps.call("distances at rest", _touching, expected, str(usd))
-        results = structs.replace(
-            results,
-            outcomes=outcomes,
-            files={**files, p.Side.USD: usd},
-            touching=None if isinstance(touching, p.Crashed) else touching,
-        )
+        results = structs.replace(results, outcomes=outcomes, files={**files, p.Side.USD: usd})
+        names = frozenset(link.name for link in (results.observation(USD_ENGINE) or actual).links)
+        shapes = steps.call("shapes at rest", rest_shapes, str(usd), names)
+        if not isinstance(shapes, p.Crashed):
+            drawings, solids = shapes
+            touching = steps.call("distances at rest", _touching, expected, solids)
+            found = None if isinstance(touching, p.Crashed) else touching
+            results = structs.replace(results, touching=found, drawings=drawings)
     if p.Side.URDF not in files:
         return results
     return structs.replace(results, back=_round_trip(steps, results, expected, request, folder))
@@ -117,9 +119,9 @@ def _relabelled(outcome: p.Outcome, labels: Labelled) -> p.Outcome:
     return p.Observed(structs.replace(found, renamed=labels.inferred, notes=(*found.notes, *notes)))
 
 
-def _touching(expected: obs.Observation, usd: str) -> tuple[OverlapRecord, ...]:
+def _touching(expected: obs.Observation, solids: Sequence[Solid]) -> tuple[OverlapRecord, ...]:
     """Return the links whose colliders touch or overlap at rest."""
-    near = touching_links(expected, solids) if (solids := rest_solids(usd)) else {}
+    near = touching_links(expected, solids) if solids else {}
     return tuple(OverlapRecord(links=links, distance=one) for links, one in near.items())
 
 
@@ -145,7 +147,8 @@ def _round_trip(
         if joint.lower is not None and joint.upper is not None and joint.lower > joint.upper
     )
     usd, urdf = str(results.files[p.Side.USD]), folder / "back.urdf"
-    text = steps.call("write back", write_back, usd, links, reversed_limits)
+    usable = results.observation(USD_ENGINE) is not None
+    text = steps.call("write back", write_back, usd, links, reversed_limits, usable)
     if not isinstance(text, bytes):
         return RoundTripOutcomes(failure=text.reason if isinstance(text, p.Crashed) else text)
     urdf.write_bytes(text)
@@ -154,15 +157,18 @@ def _round_trip(
     return RoundTripOutcomes(outcomes)
 
 
-def write_back(usd: str, links: Sequence[str], reversed_limits: Sequence[str] = ()) -> bytes | str:
+def write_back(
+    usd: str, links: Sequence[str], reversed_limits: Sequence[str] = (), usable: bool = False
+) -> bytes | str:
     """Write the robot in a USD as URDF, without shapes; as text, why it cannot be written.
 
     The names of its links tell frames that the USD does not mark. Of joints with
-    ``reversed_limits``, the lower limit is above the upper one.
+    ``reversed_limits``, the lower limit is above the upper one. With ``usable``, an engine
+    has read its values.
     """
     try:
-        stage = open_stage(usd, checked=True).stage
-        reading = read_stage(stage, links, shapes=False, reversed_limits=reversed_limits)
+        stage, given = open_stage(usd, checked=True).stage, reversed_limits
+        reading = read_stage(stage, links, shapes=False, reversed_limits=given, usable=usable)
         return write(reading.robot)
     except ConversionError as error:
         errors = (each for each in error.diagnostics if each.severity == "error")

@@ -126,13 +126,15 @@ def read_stage(
     shapes: bool = True,
     reversed_limits: Iterable[str] = (),
     root: str | None = None,
+    usable: bool = False,
 ) -> StageReading:
-    """Read a robot from an open stage; see :func:`read_usd`."""
+    """Read a robot from an open stage, whose values may be known to be usable; see `read_usd`."""
     notes: list[Diagnostic] = []
     # Errors are raised with what was noted before.
     try:
         missing = [Diagnostic("stage-incomplete", part) for part in stages.missing_parts(stage)]
-        unusable = [*unusable_values(stage, read_authored(stage), any_precision=True)]
+        authored = [] if usable else read_authored(stage)
+        unusable = [*unusable_values(stage, authored, any_precision=True)]
         if (up := UsdGeom.GetStageUpAxis(stage)) == "X":
             unusable.append(f"upAxis is {up} in @{stage.GetRootLayer().identifier}@, not Y or Z")
         if missing or unusable:

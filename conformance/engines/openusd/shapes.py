@@ -7,7 +7,7 @@ CollisionAPI that is not disabled; a visual is visible, and its purpose is defau
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -104,28 +104,28 @@ def _placed(reading: stages.Reading) -> Iterator[_Placed]:
             yield _Placed(prim, roles, geometry, link, reading.inverse(link.path) @ own)
 
 
-def draw_shapes(path: str, link_names: frozenset[str]) -> tuple[observed.Drawing, ...]:
+def rest_shapes(
+    path: str, link_names: Collection[str]
+) -> tuple[tuple[observed.Drawing, ...], tuple[observed.Solid, ...]]:
+    """Return the shapes of links by name, and the enabled colliders of bodies that are links."""
     drawn: dict[str, list[observed.Drawing]] = {}
-    for prim, roles, geometry, link, to_link in _placed(stages.open_reading(path, usable=True)):
-        source, matrix = str(prim.GetPath()), to_link @ geometry.turn
-        if link.name in link_names and source not in drawn and not geometry.problem:
-            kind, size, points = geometry.kind, geometry.size, geometry.points
-            shape = kind, size, matrix, points, geometry.triangles
-            drawn[source] = [observed.Drawing(source, link.name, role, *shape) for role in roles]
-    return tuple(drawing for drawings in drawn.values() for drawing in drawings)
-
-
-def rest_solids(path: str) -> tuple[observed.Solid, ...]:
-    """Return the enabled colliders of all bodies that are links."""
     found = []
     with stages.captured_diagnostics():
         reading = stages.open_reading(path, usable=True)
-        for _, roles, geometry, link, to_link in _placed(reading):
-            if observed.Role.COLLISION not in roles or not link.is_body or geometry.problem:
+        for prim, roles, geometry, link, to_link in _placed(reading):
+            if geometry.problem:
+                continue
+            kind, size, source = geometry.kind, geometry.size, str(prim.GetPath())
+            if link.name in link_names and source not in drawn:
+                shape = to_link @ geometry.turn, geometry.points, geometry.triangles
+                drawn[source] = [
+                    observed.Drawing(source, link.name, role, kind, size, *shape) for role in roles
+                ]
+            if observed.Role.COLLISION not in roles or not link.is_body:
                 continue
             matrix = reading.rigid(link.path) @ to_link @ geometry.turn
-            scale, size = np.linalg.norm(matrix[:3, :3], axis=0), geometry.size
-            match geometry.kind:
+            scale = np.linalg.norm(matrix[:3, :3], axis=0)
+            match kind:
                 case observed.ShapeKind.BOX:
                     size = tuple((np.array(size) / 2 * scale).tolist())
                 case observed.ShapeKind.SPHERE:
@@ -135,9 +135,8 @@ def rest_solids(path: str) -> tuple[observed.Solid, ...]:
             points = (geometry.points @ matrix[:3, :3].T + matrix[:3, 3]).ravel().tolist()
             rotation = tuple((matrix[:3, :3] / scale).ravel().tolist())
             place = vec3(matrix[:3, 3])
-            shape = geometry.kind, size, place, rotation, tuple(points)
-            found.append(observed.Solid(link.name, *shape))
-    return tuple(found)
+            found.append(observed.Solid(link.name, kind, size, place, rotation, tuple(points)))
+    return tuple(x for drawings in drawn.values() for x in drawings), tuple(found)
 
 
 def state_shapes(

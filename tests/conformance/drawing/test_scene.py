@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,7 +22,7 @@ from urdf_usd.conformance.drawing.scene import (
     link_errors,
     shares,
 )
-from urdf_usd.conformance.engines.reference import observe_robot
+from urdf_usd.conformance.engines.reference import draw_shapes, observe_robot
 from urdf_usd.conformance.observation.robot import (
     Frames,
     JointObservation,
@@ -32,7 +31,6 @@ from urdf_usd.conformance.observation.robot import (
     MassProperties,
     Observation,
 )
-from urdf_usd.converter import convert
 from urdf_usd.converter.robot.spatial import inertia_values, rotation_about
 from urdf_usd.converter.urdf.parse import parse
 from urdf_usd.corpus import resolve_robot
@@ -141,15 +139,15 @@ def test_budget_is_divided_among_meshes_that_are_not_small() -> None:
 
 
 @pytest.mark.parametrize("source", ["pybullet:r2d2.urdf", "pybullet:cartpole.urdf"])
-def test_joints_of_a_scene_move_links_like_the_kinematics(source: str, tmp_path: Path) -> None:
+def test_joints_of_a_scene_move_links_like_the_kinematics(source: str) -> None:
     robot_source = resolve_robot(source)
     packages = {name: str(place) for name, place in robot_source.packages}
     robot = parse(str(robot_source.path), packages=packages).robot
     spec = observe_robot(robot, configurations := sampling_plan(robot))
-    usd = convert(robot_source.path, tmp_path / "asset").root_layer
     assert spec.frames is not None
     frames = {"reference": spec.frames}
-    scene = draw_scene(robot, str(usd), {"urdf": spec}, frames, configurations)
+    drawings = {"urdf": draw_shapes(robot)}
+    scene = draw_scene(drawings, {"urdf": spec}, frames, configurations)
     (model,) = scene.models
     for row, configuration in enumerate(scene.configurations):
         poses = _poses(model, configuration.positions)
