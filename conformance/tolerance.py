@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -112,9 +113,9 @@ def inertia_bound(tensor: NDArray[np.float64]) -> float:
     return RELATIVE + QUATERNION * (highest - smallest) / largest + ARITHMETIC
 
 
-def is_pointlike(tensor: NDArray[np.float64], mass: float, size: float) -> bool:
-    """Whether the inertia [kg m^2] of a mass [kg] is zero within rounding, for a robot's size."""
-    return largest_moment(tensor) <= NEGLIGIBLE_INERTIA * mass * (size * size)
+def is_pointlike(moment: float, mass: float, size: float) -> bool:
+    """Whether the largest moment [kg m^2] of a mass [kg] is zero within rounding, by robot size."""
+    return moment <= NEGLIGIBLE_INERTIA * mass * (size * size)
 
 
 def harmless_moment(mass: float, size: float, total: float) -> float:
@@ -172,11 +173,12 @@ class _LinkMass(Struct, frozen=True, eq=False):
     mass: float  # [kg]
     center: Array  # (3,) centre of mass [m]
     tensor: Array  # (3, 3) inertia about the centre of mass [kg m^2]
+    moment: float  # the largest [kg m^2]
     origin: Array  # (3,) origin of the link [m]
     depth: int  # number of fixed joints between the head and the link
 
 
-class GroupMass(Struct, frozen=True, eq=False):
+class GroupMass(Struct, frozen=True, eq=False, dict=True):
     """Mass of a whole group, in the frame of its head."""
 
     mass: float  # [kg]
@@ -184,7 +186,7 @@ class GroupMass(Struct, frozen=True, eq=False):
     tensor: Array  # (3, 3) inertia about the centre of mass [kg m^2]
     parts: tuple[_LinkMass, ...]  # masses of its links
 
-    @property
+    @cached_property
     def center_bound(self) -> float:
         """Bound of the rounding of the centre of mass [m]."""
         # Each centre, mass and the sum add u times the distance, each fixed joint that and two
@@ -194,7 +196,7 @@ class GroupMass(Struct, frozen=True, eq=False):
         factor = 3 * RELATIVE + welds * (RELATIVE + PER_JOINT)
         return factor * max(reach, default=0.0) + ARITHMETIC
 
-    @property
+    @cached_property
     def inertia_bound(self) -> float:
         """Bound of the rounding of the inertia, relative to its largest moment."""
         # In m |d|^2, the mass adds u and d twice the error of a centre. The tensor of a part adds
@@ -206,7 +208,7 @@ class GroupMass(Struct, frozen=True, eq=False):
         absolute = inertia_bound(self.tensor) * largest
         for part in self.parts:
             angle = QUATERNION + part.depth * PER_JOINT
-            absolute += (RELATIVE + 2 * angle) * largest_moment(part.tensor)
+            absolute += (RELATIVE + 2 * angle) * part.moment
             arm = length(part.center - self.center)
             absolute += part.mass * (RELATIVE * arm**2 + 2 * arm * arm_error)
         return absolute / largest + ARITHMETIC
@@ -216,7 +218,7 @@ class GroupMass(Struct, frozen=True, eq=False):
         return sum(
             harmless_moment(part.mass, size, total)
             for part in self.parts
-            if is_pointlike(part.tensor, part.mass, size)
+            if is_pointlike(part.moment, part.mass, size)
         )
 
 
@@ -270,7 +272,7 @@ def group_masses(
             depth, link = 0, name
             while link != head and link in parent:
                 link, depth = parent[link], depth + 1
-            parts.append(_LinkMass(own.mass, center, tensor, origin, depth))
+            parts.append(_LinkMass(own.mass, center, tensor, largest_moment(tensor), origin, depth))
         mass = sum(part.mass for part in parts)
         center, tensor = np.zeros(3), np.zeros((3, 3))
         if mass:

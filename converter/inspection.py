@@ -115,9 +115,10 @@ def measure_link(link: m.Link, meshes: Mapping[str, MeshExtent]) -> LinkExtent |
     if bounds is None or not all(_is_known(shape, meshes) for shape in link.shapes):
         return None
     outlines = []
-    for shape in link.shapes:
-        frame = transform_from_pose(shape.origin)
-        outlines.append(_outline(shape.geometry, meshes) @ frame[:3, :3].T + frame[:3, 3])
+    # A shape is often both a visual and a collision.
+    for geometry, origin in dict.fromkeys((shape.geometry, shape.origin) for shape in link.shapes):
+        frame = transform_from_pose(origin)
+        outlines.append(_outline(geometry, meshes) @ frame[:3, :3].T + frame[:3, 3])
     points = np.concatenate(outlines)
     center = link.inertial.origin.position if link.inertial else (0.0, 0.0, 0.0)
     return LinkExtent(

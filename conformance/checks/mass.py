@@ -28,7 +28,6 @@ from urdf_usd.conformance.tolerance import (
     harmless_moment,
     inertia_bound,
     is_pointlike,
-    largest_moment,
     length,
     masses_of,
     principal_moments,
@@ -338,7 +337,9 @@ def _inertia_difference(
     model, apart = sides.model, expected - actual
     norm = float(np.linalg.norm(apart, 2)) if np.isfinite(apart).all() else math.inf
     tolerance = model.tolerance.inertia
-    scale = 0.0 if is_pointlike(expected, mass, model.size) else largest_moment(expected)
+    moments = principal_moments(expected), principal_moments(actual)
+    largest = max(map(abs, moments[0]))
+    scale = 0.0 if is_pointlike(largest, mass, model.size) else largest
     if scale > 0:
         amount = norm / scale
         tolerance += _HARMLESS / DEFAULTED * defaulted / scale
@@ -346,7 +347,6 @@ def _inertia_difference(
         # A point mass: a small inertia may be defaulted.
         amount = DEFAULTED * norm / harmless_moment(mass, model.size, model.total_mass)
         bound, tolerance = 0.0, _HARMLESS
-    moments = principal_moments(expected), principal_moments(actual)
     text, pairs = check.is_not("inertia", moments, MOMENT), zip(*moments, strict=True)
     if amount > tolerance and all(abs(one - two) <= scale * tolerance for one, two in pairs):
         right = value_text(moments[0], MOMENT)

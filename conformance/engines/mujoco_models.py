@@ -528,7 +528,7 @@ def link_distances(
     """
     spec, links, thin = mujoco.MjSpec(), list[str](), set[str]()
     for solid in solids:
-        kind, points = solid.kind, np.array(solid.points).reshape(-1, 3)
+        kind, points = solid.kind, solid.points
         if kind is ShapeKind.MESH:
             # The least singular value is zero for a plane.
             middle = points.mean(axis=0) if len(points) else 0.0
@@ -541,7 +541,7 @@ def link_distances(
             thin.add(solid.link)
             continue
         if kind is ShapeKind.MESH:
-            mesh = spec.add_mesh(name=f"{len(links)}", uservert=list(solid.points))
+            mesh = spec.add_mesh(name=f"{len(links)}", uservert=points.ravel())
             mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
             spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_MESH, meshname=mesh.name)
         else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
@@ -337,11 +338,11 @@ def find_mesh(reference: str, urdf: Path, packages: Mapping[str, str]) -> Path |
     folder = urdf.absolute().parent
     scheme = next((s for s in ("package://", "model://") if reference.startswith(s)), None)
     if scheme is None:
-        candidates = [folder / reference.removeprefix("file://")]
+        folders, rest = iter([folder]), reference.removeprefix("file://")
     else:
         package, _, rest = reference.removeprefix(scheme).partition("/")
-        candidates = [Path(packages[package], rest)] if package in packages else []
-        candidates += [above / rest for above in folder.parents if above.name == package]
-        candidates += [above / package / rest for above in (folder, *folder.parents)]
-    found = next((path for path in candidates if path.is_file()), None)
+        given = [Path(packages[package])] if package in packages else []
+        named = (above for above in folder.parents if above.name == package)
+        folders = chain(given, named, (above / package for above in (folder, *folder.parents)))
+    found = next((path for one in folders if (path := one / rest).is_file()), None)
     return None if found is None or found.stat().st_size > LARGEST_MESH else found

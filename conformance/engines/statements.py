@@ -59,16 +59,16 @@ def matrices(quats_wxyz: ArrayLike) -> Array:
     Quaternions are normalised; one that is zero or not finite becomes NaN: an engine that
     reports it states no pose.
     """
-    quats = np.asarray(quats_wxyz, np.float64)
-    valid = np.isfinite(quats).all(axis=-1) & quats.any(axis=-1)
-    found = np.full((*quats.shape[:-1], 3, 3), np.nan)
-    found[valid] = Rotation.from_quat(quats[valid], scalar_first=True).as_matrix()
-    return found
+    return matrices_of_xyzw(np.asarray(quats_wxyz, np.float64)[..., [1, 2, 3, 0]])
 
 
 def matrices_of_xyzw(quats_xyzw: ArrayLike) -> Array:
-    """Convert (..., 4) quaternions xyzw to (..., 3, 3) matrices."""
-    return matrices(np.roll(np.asarray(quats_xyzw, np.float64), 1, axis=-1))
+    """Convert (..., 4) quaternions xyzw to (..., 3, 3) matrices, as :func:`matrices`."""
+    quats = np.asarray(quats_xyzw, np.float64)
+    valid = np.isfinite(quats).all(axis=-1) & quats.any(axis=-1)
+    found = np.full((*quats.shape[:-1], 3, 3), np.nan)
+    found[valid] = Rotation.from_quat(quats[valid]).as_matrix()
+    return found
 
 
 def quats_wxyz(rotations: ArrayLike) -> Array:

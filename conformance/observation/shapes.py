@@ -202,7 +202,7 @@ class Drawing(Struct, frozen=True, eq=False):
     triangles: NDArray[np.integer]  # (M, 3) indices of points
 
 
-class Solid(Struct, frozen=True):
+class Solid(Struct, frozen=True, eq=False):
     """A collider in the world; a mesh counts as its convex hull."""
 
     link: str  # URDF name of the link whose body has it
@@ -212,5 +212,4 @@ class Solid(Struct, frozen=True):
     size: tuple[float, ...]
     position: tuple[float, float, float]  # origin in the world [m]
     rotation: tuple[float, ...]  # rows of the matrix from the shape's frame to the world
-    # Coordinates of the points of a mesh, in the world, one after the other [m]
-    points: tuple[float, ...] = ()
+    points: NDArray[np.float64]  # (N, 3) of a mesh, in the world [m]

@@ -85,7 +85,7 @@ class FileResolver:
         folder = self._ancestors[0]
         marked = [next(filter(m, self._ancestors), None) for m in (is_package, is_repository)]
         near = [folder, *(filter(None, marked) if any(marked) else [folder.parent])]
-        given = (*map(Path, self._packages.values()), *self._workspaces, *self._prefixes)
+        given = chain(map(Path, self._packages.values()), self._workspaces, self._prefixes)
         others = filter(is_package, chain.from_iterable(map(self._around, named)))
         # Resolved lazily: most files are in the folders around the URDF.
         prefixes = map(path_prefix, chain(near, given, others))

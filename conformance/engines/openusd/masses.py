@@ -71,13 +71,13 @@ def body_mass(reading: Reading, path: str) -> BodyMass:
     if is_applied and api.GetDiagonalInertiaAttr().Get() is None:
         diagonal = Gf.Vec3f(math.nan)
     moments, axes, departures = diagonal, quat, []
-    inertia = statements.along_link(moments, _rotation(axes)) * units.inertia
+    inertia = statements.along_link(moments, turn := _rotation(axes)) * units.inertia
     # All zero is the sentinel of the moments, and of the axes: then they are the body's.
     own = api.GetDiagonalInertiaAttr()
     has_moments = bool(is_applied and own.HasAuthoredValue() and any(own.Get()))
     if has_moments:
         computed, moments, axes = inertia, own.Get(), api.GetPrincipalAxesAttr().Get()
-        inertia = statements.along_link(moments, _rotation(axes)) * units.inertia
+        inertia = statements.along_link(moments, turn := _rotation(axes)) * units.inertia
         # Not so for NaN.
         if not np.abs(inertia - computed).max() <= _DEPARTS * np.abs(inertia).max():
             cause = "OpenUSD treats moments below 1e-5 as unauthored"
@@ -101,7 +101,7 @@ def body_mass(reading: Reading, path: str) -> BodyMass:
         departures=tuple(departures),
         restated=restated,
         moments=np.array(moments, np.float64) * units.inertia,
-        axes=_rotation(axes),
+        axes=turn,
         computed=tuple(what for what, is_authored in authored.items() if not is_authored),
         is_empty=is_empty,
     )

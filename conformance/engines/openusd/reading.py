@@ -253,8 +253,8 @@ class Reading(Struct, frozen=True, eq=False, dict=True):
         return UsdGeom.XformCache()
 
     @cached_property
-    def _placed(self) -> dict[str, Array]:
-        return {WORLD: read_only(np.eye(4))}
+    def _placed(self) -> dict[str, tuple[Array, Array]]:
+        return {WORLD: (read_only(np.eye(4)), read_only(np.eye(4)))}
 
     def matrix(self, path: str) -> Array:
         """Return the (4, 4) world matrix with scale, in units of the stage."""
@@ -267,11 +267,12 @@ class Reading(Struct, frozen=True, eq=False, dict=True):
         if path not in self._placed:
             placed = rigid_part(self.matrix(path))
             placed[:3, 3] *= self.units.length
-            self._placed[path] = read_only(placed)
-        return self._placed[path]
+            self._placed[path] = read_only(placed), read_only(inverses(placed))
+        return self._placed[path][0]
 
     def inverse(self, path: str) -> Array:
-        return inverses(self.rigid(path))
+        self.rigid(path)
+        return self._placed[path][1]
 
     def within(self, path: str, outer: str) -> Array:
         """Return the (4, 4) transform of a prim, with scale, in the frame of another [m].

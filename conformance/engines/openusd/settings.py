@@ -290,11 +290,11 @@ def _authored_settings(reading: Reading) -> Settings:
             yield _setting(reading, SettingKind.SCENE, "robot", message, "no such prim", type_name)
         if prim.HasAuthoredMetadata("clips"):
             yield over_time(prim, f"{prim.GetPath()} has value clips")
+        definition = prim.GetPrimDefinition()
         for name, property_, value in properties:
             # No prim definition has it.
             if name == UsdGeom.Tokens.extentsHint and value is not None:
                 yield from _of_hint(prim, reading)
-            definition = prim.GetPrimDefinition()
             in_schema = definition.GetSpecType(name) != Sdf.SpecTypeUnknown
             if not (in_schema or name.startswith(_EFFECTIVE)):
                 continue

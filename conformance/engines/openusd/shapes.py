@@ -132,10 +132,10 @@ def rest_shapes(
                     size = (size[0] * float(scale[0]),)
                 case observed.ShapeKind.CYLINDER | observed.ShapeKind.CAPSULE:
                     size = size[0] * float(scale[0]), size[1] / 2 * float(scale[2])
-            points = (geometry.points @ matrix[:3, :3].T + matrix[:3, 3]).ravel().tolist()
+            points = geometry.points @ matrix[:3, :3].T + matrix[:3, 3]
             rotation = tuple((matrix[:3, :3] / scale).ravel().tolist())
             place = vec3(matrix[:3, 3])
-            found.append(observed.Solid(link.name, kind, size, place, rotation, tuple(points)))
+            found.append(observed.Solid(link.name, kind, size, place, rotation, points))
     return tuple(x for drawings in drawn.values() for x in drawings), tuple(found)
 
 

@@ -131,8 +131,7 @@ def _fault(attribute: Usd.Attribute, value: object, *, below_default: bool) -> s
     if name.rpartition(":")[2] == "axis" and str(value) not in {"X", "Y", "Z"}:
         return f"= {value!r} is no axis"
     has_numbers = name in _DIMENSIONS or name.startswith(_NUMBERS)
-    numbers = numbers_of(value if has_numbers else None)
-    if np.isfinite(numbers).all():
+    if not has_numbers or np.isfinite(numbers := numbers_of(value)).all():
         return None
     # A schema documents by an infinite fallback that infinity stands for no limit, or for not
     # authored. Without a schema it can only be meant as no limit; attributes of UsdPhysics that the
