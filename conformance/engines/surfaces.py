@@ -119,7 +119,7 @@ def measured_shading(
         return observed.Shading(False, float(areas.any()), 0.0, vec3(faces.sum(axis=1) / whole))
     # Cofactors are the inverse transpose apart from a factor, also without an inverse.
     cofactors = np.cross(np.roll(linear, -1, axis=0), np.roll(linear, -2, axis=0)) * outwards
-    turned = np.einsum("ij,jcm->icm", cofactors, np.ascontiguousarray(normals.T, np.float64))
+    turned = np.einsum("ij,mcj->icm", cofactors, normals.astype(np.float64))
     lengths = _lengths(turned)
     a, b, c = (turned / np.where(lengths > 0.0, lengths, 1.0)).swapaxes(0, 1)
     mean = (a + b + c) / 3.0
@@ -291,7 +291,7 @@ def _corners(points: NDArray[np.floating], triangles: Indices) -> Array:
 def _cross(one: Array, other: Array) -> Array:
     """Return the cross products of (3, M) vectors, in half the time of ``np.cross``."""
     (x, y, z), (u, v, w) = one, other
-    return np.stack([y * w - z * v, z * u - x * w, x * v - y * u])
+    return np.stack([y * w - z * v, z * u - x * w, x * v - y * u], axis=1).T
 
 
 def _lengths(vectors: Array) -> Array:
