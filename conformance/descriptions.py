@@ -10,7 +10,7 @@ out.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -31,13 +31,13 @@ from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.sampling import configurations, plan_rollout
 from urdf_usd.conformance.observation.shapes import Drawing
 from urdf_usd.conformance.tolerance import Tolerance, derive_tolerance_model
-from urdf_usd.converter.diagnostics import SourceError
+from urdf_usd.converter.diagnostics import Diagnostic, Location, SourceError
 from urdf_usd.converter.file_content import InputFile
 from urdf_usd.converter.inputs import input_files, named_packages
 from urdf_usd.converter.options import ConvertOptions
 from urdf_usd.converter.robot.model import Robot
 from urdf_usd.converter.urdf.parse import Parsed, relocatable_urdf
-from urdf_usd.corpus.files import Format
+from urdf_usd.corpus.files import Format, robot_format
 
 # Elements of an MJCF with files, and the attributes of the compiler with their folders.
 _ASSETS = ("mesh", "skin", "texture", "hfield")
@@ -47,55 +47,20 @@ Names = Mapping[str, str]
 """Names in the first description by those in the second."""
 
 
-class Reading(Struct, frozen=True, eq=False):
-    """What was read of a URDF."""
-
-    parsed: Parsed
-    inputs: tuple[InputFile, ...]  # the URDF or xacro file first
-    packages: dict[str, str]  # folder of each package in which files were found, by name
-    expanded: bytes | None  # the URDF that a xacro file expands to; None if the file is URDF
-
-
-def read_robot(
-    path: str,
-    packages: Mapping[str, str],
-    arguments: Mapping[str, str],
-    environment: tuple[str, ...] = (),
-) -> Reading | SourceError:
-    """Read a URDF; the reference engine of the process finds it read."""
-    reference.forget_readings()
-    try:
-        parsed = reference.read_kept(path, packages, arguments, environment)
-    except SourceError as error:
-        return error
-    expansion = parsed.markup.expansion
-    files = expansion.files if expansion else ()
-    return Reading(
-        parsed,
-        input_files((path, *files), parsed.robot),
-        dict(named_packages(parsed.robot)),
-        relocatable_urdf(expansion, path, packages) if expansion else None,
-    )
+def _planned(
+    joints: Sequence[obs.JointObservation], observe: Callable[[obs.Configurations], obs.Observation]
+) -> obs.Configurations:
+    chosen = configurations(joints)
+    expected = observe(chosen)
+    scale = derive_tolerance_model(expected, Tolerance()).motion
+    rollout = plan_rollout(expected, scale.inertia_defaulted if scale else None)
+    return structs.replace(chosen, rollout=rollout, root=expected.root)
 
 
 def sampling_plan(robot: Robot) -> obs.Configurations:
     """Choose the configurations of a robot that is a tree, and plan its rollout."""
     observe = partial(reference.observe_robot, robot, shapes=False)
     return _planned(reference.structure(robot), observe)
-
-
-def write_estimated(source: Source, required: ConvertOptions, copy: Path) -> frozenset[str] | str:
-    """Write a copy with mass properties of shapes; return their links, or why there are none."""
-    try:
-        made = estimate_urdf(
-            str(source.path), source.packages, required.base.value, required.mass_density
-        )
-    except p.UnsupportedError as refusal:
-        return " ".join(str(refusal).split())
-    except SourceError as error:
-        return error.diagnostics[0].message
-    copy.write_bytes(made.text)
-    return made.links
 
 
 def mjcf_inputs(path: Path) -> tuple[InputFile, ...]:
@@ -126,38 +91,57 @@ def mjcf_inputs(path: Path) -> tuple[InputFile, ...]:
     return input_files(map(str, (*documents, *assets)), None)
 
 
-def _planned(
-    joints: Sequence[obs.JointObservation], observe: Callable[[obs.Configurations], obs.Observation]
-) -> obs.Configurations:
-    chosen = configurations(joints)
-    expected = observe(chosen)
-    scale = derive_tolerance_model(expected, Tolerance()).motion
-    rollout = plan_rollout(expected, scale.inertia_defaulted if scale else None)
-    return structs.replace(chosen, rollout=rollout, root=expected.root)
+class Source(Struct, frozen=True, eq=False):
+    """A description of a robot, and what was read of a URDF."""
 
-
-class Source(Struct, frozen=True):
-    """A description that engines can read: a xacro file is expanded."""
-
-    path: Path
+    path: Path  # for engines, of a URDF: those of a xacro file is written where the caller says
     format: Format
-    packages: dict[str, str]
+    packages: dict[str, str] = {}
+    inputs: tuple[InputFile, ...] = ()  # itself, the xacro file, first
+    parsed: Parsed | None = None
+    found: dict[str, str] = {}  # folder of each package in which files were found, by name
+    expanded: bytes | None = None  # the URDF that a xacro file expands to
 
     @property
     def side(self) -> p.Side:
         return p.Side(self.format.value)
 
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        return self.parsed.diagnostics if self.parsed else ()
+
     def _robot(self) -> Robot:
         return reference.read_kept(str(self.path), self.packages).robot
 
-    def sampling_plan(self) -> obs.Configurations | p.Unsupported:
-        """Choose the configurations, and plan the rollout."""
+    @contextlib.contextmanager
+    def _refused(self) -> Iterator[None]:
+        """Raise a :class:`SourceError` if an engine refuses it."""
+        try:
+            yield
+        except p.UnsupportedError as error:
+            place = Location(str(self.path), 1, 1)
+            raise SourceError((Diagnostic("mjcf-refused", str(error), place),)) from error
+
+    def sampling_plan(self) -> obs.Configurations:
+        """Choose the configurations, and plan the rollout; raise a SourceError if it is refused."""
         if self.format is Format.URDF:
             return sampling_plan(self._robot())
-        try:
+        with self._refused():
             return _planned(self.joints(), partial(observe_mjcf, str(self.path), shapes=False))
-        except p.UnsupportedError as error:
-            return p.Unsupported(str(error))
+
+    def write_estimated(self, required: ConvertOptions, copy: Path) -> frozenset[str]:
+        """Write a copy with mass properties of shapes, and return their links.
+
+        Raises:
+            UnsupportedError: There are none.
+        """
+        try:
+            base, density = required.base.value, required.mass_density
+            made = estimate_urdf(str(self.path), self.packages, base, density)
+        except SourceError as error:
+            raise p.UnsupportedError(error.diagnostics[0].message) from error
+        copy.write_bytes(made.text)
+        return made.links
 
     def joints(self) -> tuple[obs.JointObservation, ...]:
         """State the joints, or raise :class:`UnsupportedError`."""
@@ -191,6 +175,34 @@ class Source(Struct, frozen=True):
         if self.format is Format.URDF:
             return draw_shapes(self._robot())
         return draw_mjcf(str(self.path))
+
+
+def read_robot(
+    path: str,
+    packages: Mapping[str, str],
+    arguments: Mapping[str, str],
+    environment: tuple[str, ...] = (),
+) -> Source:
+    """Read a URDF, which the reference engine of the process finds read; list files of an MJCF.
+
+    Raises:
+        SourceError: The URDF is invalid or unsupported.
+    """
+    if robot_format(Path(path)) is Format.MJCF:
+        return Source(Path(path), Format.MJCF, inputs=mjcf_inputs(Path(path)))
+    reference.forget_readings()
+    parsed = reference.read_kept(path, packages, arguments, environment)
+    expansion = parsed.markup.expansion
+    files = expansion.files if expansion else ()
+    return Source(
+        Path(path),
+        Format.URDF,
+        dict(packages),
+        input_files((path, *files), parsed.robot),
+        parsed,
+        dict(named_packages(parsed.robot)),
+        relocatable_urdf(expansion, path, packages) if expansion else None,
+    )
 
 
 def read_as_mjcf(
@@ -231,13 +243,15 @@ def observed_second(
     expected: obs.Observation,
     chosen: obs.Configurations,
     mapped: Sequence[tuple[str, str]],
-) -> p.Observed | p.Unsupported:
-    """Read the second description in the terms of the first, at configurations of its joints."""
-    try:
+) -> p.Observed:
+    """Read the second description in the terms of the first, at configurations of its joints.
+
+    Raises:
+        SourceError: It is refused.
+    """
+    with second._refused():
         rest = configurations(second.joints())
         links, joints, inferred = _matches(second.observe(rest), expected, mapped)
-    except p.UnsupportedError as error:
-        return p.Unsupported(str(error))
     given = dict(zip(chosen.joints, chosen.positions, strict=True))
 
     def positions(name: str, own: Array) -> Array:

@@ -50,12 +50,12 @@ class Rule(Struct, frozen=True):
     severity: Severity
     summary: str
     remedy: str
+    fate: str = ""  # ``left out`` if something of the robot is, by this message
 
 
 _TABLE = {
     subject: tuple(
-        Rule(name, Severity(severity), summary, remedy)
-        for name, (severity, summary, remedy) in rows.items()
+        Rule(name, Severity(severity), *texts) for name, (severity, *texts) in rows.items()
     )
     for subject, rows in tomllib.loads(
         Path(__file__).with_name("rules.toml").read_text(encoding="utf-8")

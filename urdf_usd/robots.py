@@ -53,23 +53,11 @@ def check(
         CorpusError: The reference is invalid, or its robot is not available.
         UnknownEngineError: A requested engine is not installed.
     """
+    from urdf_usd.conformance.execution import run as execution
     from urdf_usd.conformance.options import CheckOptions
 
     source = _source(robot)
-    return check_source(source, usd, with_reference(options or CheckOptions(), source))
-
-
-def check_source(
-    source: RobotSource,
-    usd: str | os.PathLike[str],
-    options: CheckOptions,
-    scene: os.PathLike[str] | None = None,
-) -> RobotRecord:
-    """Compare a USD with a resolved robot; write the packed 3D scene, if its file is named."""
-    from urdf_usd.conformance.execution import run as execution
-
-    named = {"name": source.id, "reference": source.reference}
-    return execution.check(source.path, usd, options, **named, scene=scene)
+    return execution.check(source, usd, with_reference(options or CheckOptions(), source))
 
 
 def run(

@@ -22,16 +22,16 @@ from msgspec import Struct
 from urdf_usd.conformance import gate
 from urdf_usd.conformance.checks.catalogue import CHECKS, ROUND_TRIP_CHECKS, SIMULATION_CHECKS
 from urdf_usd.conformance.converters.candidates import OURS, OWN
+from urdf_usd.conformance.execution import run as execution
 from urdf_usd.conformance.execution.job import Job, select_engines
 from urdf_usd.conformance.execution.record import unavailable_record
-from urdf_usd.conformance.execution.run import examine_in_worker
 from urdf_usd.conformance.options import CheckOptions
 from urdf_usd.converter.options import ConvertOptions, option_fields
 from urdf_usd.corpus import Resolved, UnavailableSource, resolve_corpora, resolve_robot
 from urdf_usd.reports.diagnosis import explanation
 from urdf_usd.reports.records.record import FailureRecord, Grade, RobotRecord, Verdict
 from urdf_usd.reports.text import one_line
-from urdf_usd.robots import check_source, with_reference
+from urdf_usd.robots import with_reference
 
 DEFAULT_CORPUS = "pybullet"
 # Group of the test that the robot is converted at all.
@@ -65,7 +65,7 @@ class Examiner:
             folder=self._out / str(next(self._numbers)),
             options=options,
         )
-        return examine_in_worker(job)
+        return execution.examine_in_worker(job)
 
 
 class IncompleteWarning(UserWarning):
@@ -152,7 +152,7 @@ class Conformance(Struct, frozen=True):
         if usd is None:
             return Examined(self.examiner.examine(source, _options(ConvertOptions, choices)))
         options = with_reference(_options(CheckOptions, choices), source)
-        return Examined(check_source(source, self._place(usd), options))
+        return Examined(execution.check(source, self._place(usd), options))
 
     def _place(self, path: str | os.PathLike[str]) -> str | os.PathLike[str]:
         place = self.folder / path

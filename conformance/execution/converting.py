@@ -29,9 +29,9 @@ from urdf_usd.converter.usd import loading
 from urdf_usd.reports.records.record import AssetRecord, Verdict
 
 # Wrong options, not properties of the USD.
-MISTAKES = frozenset({"stage-structure", "variant-combinations", "variant-unknown"})
+_MISTAKES = frozenset({"stage-structure", "variant-combinations", "variant-unknown"})
 # Of other USDs that cannot be opened, the engines give the reason.
-_REFUSED = MISTAKES | {"asset-outside-refused"}
+_REFUSED = _MISTAKES | {"asset-outside-refused"}
 # The first is the root layer of files that differ in their suffix alone.
 _SUFFIXES = (".usda", ".usd", ".usdc", ".usdz")
 _OUTPUT_END = 4000
@@ -57,7 +57,6 @@ class ComposedUsd(Struct, frozen=True):
     variants: tuple[VariantChoice, ...] = ()  # that were selected, with their prims
     # files outside the folder of the asset, and variant sets without selection
     diagnostics: tuple[d.Diagnostic, ...] = ()
-    refused: tuple[d.Diagnostic, ...] = ()  # why engines should not read it
 
 
 class UncomparedError(Exception):
@@ -88,44 +87,47 @@ def _unwritten(
 
 def convert_robot(
     job: Job, parsed: Parsed | None, urdf: Path, packages: Mapping[str, str]
-) -> Written | UncomparedError:
-    """Convert a robot by the converter of a job, or find its USD; or say why there is none.
+) -> Written:
+    """Convert a robot by the converter of a job, or find its USD.
 
     Our converter needs what was read (``parsed``), others the URDF that xacro made of it.
+
+    Raises:
+        UncomparedError: There is no USD.
     """
     begin, folder = time.perf_counter(), job.asset
     diagnostics: tuple[d.Diagnostic, ...] = ()
     output = None
-    try:
-        match job.candidate:
-            case c.OwnConverter():
-                options = job.conversion
+    match job.candidate:
+        case c.OwnConverter():
+            options = job.conversion
+            try:
                 if options.root is not None or parsed is None:
                     made = convert(job.source.path, folder, options)
                 else:
                     made = convert_parsed(parsed, folder, options)
-                layer, diagnostics = made.root_layer, made.diagnostics
-            case c.CommandConverter(words=words):
-                line = c.command_line(words, urdf, folder, packages)
-                output = run_command(line, folder, job.limits.time * _SHARE_OF_TIME)
+            except d.ConversionError as error:
+                found = error.diagnostics
+                raise _unwritten(first_error(found), found=found) from error
+            layer, diagnostics = made.root_layer, made.diagnostics
+        case c.CommandConverter(words=words):
+            line = c.command_line(words, urdf, folder, packages)
+            output = run_command(line, folder, job.limits.time * _SHARE_OF_TIME)
+            try:
                 layer = root_layer_in(folder, job.names)
-            case c.RegisteredConverter(name):
-                # Entry points of this group are such callables.
-                make = cast("Callable[..., str]", c.load_registered(name))
-                _make_empty(folder)
-                layer = Path(make(str(urdf), str(folder), dict(packages)))
-                if not layer.is_file():
-                    return _unwritten(f"it returned {layer.name!r}, which is no file")
-            case c.ReadyUsds(folder=folder):
-                layer, files = find_ready(job.candidate, job.names)
-                return Written(layer, _asset(layer, folder, files), None)
-    except UncomparedError as error:
-        error.output = error.output or output
-        return error
-    except d.ConversionError as error:
-        if not job.own:
-            raise
-        return _unwritten(first_error(error.diagnostics), found=error.diagnostics)
+            except UncomparedError as error:
+                error.output = output
+                raise
+        case c.RegisteredConverter(name):
+            # Entry points of this group are such callables.
+            make = cast("Callable[..., str]", c.load_registered(name))
+            _make_empty(folder)
+            layer = Path(make(str(urdf), str(folder), dict(packages)))
+            if not layer.is_file():
+                raise _unwritten(f"it returned {layer.name!r}, which is no file")
+        case c.ReadyUsds(folder=folder):
+            layer, files = find_ready(job.candidate, job.names)
+            return Written(layer, _asset(layer, folder, files), None)
     asset = _asset(layer, folder, _files_below(folder))
     return Written(layer, asset, time.perf_counter() - begin, diagnostics, output)
 
@@ -259,34 +261,35 @@ def _asset(root_layer: Path, folder: Path, files: Sequence[Path]) -> AssetRecord
     )
 
 
-def compose(
-    usd: str,
-    layer: str | None = None,
-    variants: tuple[VariantChoice, ...] = (),
-    *,
-    optional: bool = False,
-    strict: bool = False,
-    root: str | None = None,
-) -> ComposedUsd:
+def compose(usd: str, layer: str, job: Job) -> ComposedUsd:
     """Compose a USD, and write a layer over it that selects variants and prim, if needed.
 
-    With ``optional``, the USD may lack variant sets; with ``strict``, it may not refer to files
-    outside its folder.
+    A USD of a converter may lack variant sets.
+
+    Raises:
+        StageError: In a check, a variant or prim does not exist.
+        UncomparedError: Engines should not read it.
     """
+    optional = job.usd is None
     try:
-        opened = loading.open_stage(usd, variants, optional=optional, strict=strict)
-        if root is not None:
-            loading.named_prim(opened.stage, root)
+        opened = loading.open_stage(usd, job.variants, optional=optional, strict=job.strict)
+        if job.root is not None:
+            loading.named_prim(opened.stage, job.root)
     except d.StageError as error:
         # A path that is not UTF-8 can be opened by no engine.
         whole = d.escaped(usd) != usd
         refused = tuple(one for one in error.diagnostics if whole or one.rule in _REFUSED)
-        return ComposedUsd(usd, refused=refused)
-    if layer is None or not (opened.variants or root):
-        return ComposedUsd(usd, opened.variants, opened.diagnostics)
-    text = loading.selecting_layer(str(Path(usd).absolute()), opened.variants, root)
-    Path(layer).write_text(text, "utf-8")
-    return ComposedUsd(layer, opened.variants, opened.diagnostics)
+        if not optional and any(one.rule in _MISTAKES for one in refused):
+            raise d.StageError(refused) from error
+        if refused:
+            reason = refused[0].advice
+            raise UncomparedError(Verdict.NOT_COMPARABLE, reason, refused) from error
+        return ComposedUsd(usd)
+    if opened.variants or job.root:
+        text = loading.selecting_layer(str(Path(usd).absolute()), opened.variants, job.root)
+        Path(layer).write_text(text, "utf-8")
+        usd = layer
+    return ComposedUsd(usd, opened.variants, opened.diagnostics)
 
 
 def combinations(

@@ -115,10 +115,10 @@ def select_engines(
 class EngineResults(Struct, frozen=True, eq=False):
     """The outcomes of all engines for one robot."""
 
-    engines: tuple[InstalledEngine, ...]  # of the sides that were read, available or not
-    outcomes: Mapping[str, p.Outcome]  # by name, of those that are available
-    configurations: int  # number of configurations of the robot
-    files: Mapping[p.Side, Path]  # the file of each side
+    engines: tuple[InstalledEngine, ...] = ()  # of the sides that were read, available or not
+    outcomes: dict[str, p.Outcome] = {}  # by name, of those that are available
+    configurations: int = 0  # number of configurations of the robot
+    files: Mapping[p.Side, Path] = field(default_factory=dict)  # the file of each side
     # for the URDF written back from the USD, if there are both files
     back: RoundTripOutcomes | None = None
     # links whose colliders touch or overlap at rest; None if that is not known

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import structs
@@ -47,27 +47,6 @@ _LARGEST_QUOTED = 16 * 1024 * 1024
 _LONGEST_QUOTE = 240
 # Independent coordinates per joint type.
 _FREEDOMS = VELOCITIES | {JointType.PLANAR: 3}
-# Rules about something that is left out of the USD.
-_LOSSES = frozenset(
-    {
-        "attribute-version",
-        "element-incomplete",
-        "geometry-invalid",
-        "geometry-unknown",
-        "joint-dangling",
-        "mesh-missing",
-        "mesh-partial",
-        "mesh-unreadable",
-        "mimic-fixed",
-        "mimic-loop",
-        "mimic-target-missing",
-        "text-ignored",
-        "texture-dropped",
-        "texture-missing",
-        "texture-unnamed",
-        "xml-outside",
-    }
-)
 # In text, or in JSON behind an escaped control character.
 _ADDRESS = re.compile(r"0x(?:(?<!\w0x)|(?<=\\[nrt]0x))[0-9a-fA-F]{6,}\b")
 # Paths of folders, and what stands for them, the longest first.
@@ -75,14 +54,23 @@ FolderNames: TypeAlias = tuple[tuple[str, str], ...]
 
 
 def unavailable_record(source: UnavailableSource, candidate: Candidate) -> RobotRecord:
+    reason = portable(source.reason, folder_names({}))
+    return _unknown(source, candidate, Verdict.NOT_AVAILABLE, reason)
+
+
+def _unknown(
+    source: Resolved, candidate: Candidate | None, verdict: Verdict, reason: str
+) -> RobotRecord:
+    origin = structs.asdict(source.origin)
+    del origin["robot"], origin["tags"]
     return RobotRecord(
         id=source.id,
         name=source.id,
-        source=_source_record(source),
-        converter=candidate.title,
-        candidate=candidate.name,
-        verdict=Verdict.NOT_AVAILABLE,
-        reason=portable(source.reason, folder_names({})),
+        source=r.SourceRecord(reference=source.reference, **origin),
+        converter=candidate.title if candidate else EXTERNAL,
+        candidate=candidate.name if candidate else "",
+        verdict=verdict,
+        reason=reason,
         environment=environment(),
     )
 
@@ -90,27 +78,20 @@ def unavailable_record(source: UnavailableSource, candidate: Candidate) -> Robot
 def begun_record(job: Job, names: FolderNames, inputs: Iterable[InputFile] = ()) -> RobotRecord:
     """Record a robot of which nothing but its files is known, the URDF first."""
     source = job.source
+    record = _unknown(source, None if job.usd else job.candidate, Verdict.CRASHED, "")
     files = tuple(
         r.FileRecord(path=portable_path(file.path, names), sha256=file.sha256, size=file.size)
         for file in inputs
     )
-    return RobotRecord(
-        id=source.id,
-        name=source.path.stem,
-        source=structs.replace(
-            _source_record(source),
-            sha256=files[0].sha256 if files else None,
-            arguments=job.arguments,
-            notes=source.notes,
-            files=files,
-        ),
-        converter=EXTERNAL if job.usd else job.candidate.title,
-        profile=job.options.profile.value if job.own else None,
-        candidate="" if job.usd else job.candidate.name,
-        verdict=Verdict.CRASHED,
-        reason="",
-        environment=environment(),
+    stated = structs.replace(
+        record.source,
+        sha256=files[0].sha256 if files else None,
+        arguments=job.arguments,
+        notes=source.notes,
+        files=files,
     )
+    profile = job.options.profile.value if job.own else None
+    return structs.replace(record, name=source.path.stem, source=stated, profile=profile)
 
 
 def ended(
@@ -118,7 +99,7 @@ def ended(
 ) -> RobotRecord:
     """Record the verdict on a robot, and what was found in its files."""
     items = tuple(diagnostics)
-    lost = Counter(found.rule for found in items if found.rule in _LOSSES)
+    lost = Counter(found.rule for found in items if RULES[found.rule].fate)
     losses = (
         r.LedgerRecord(
             part=rule, count=count, fate=r.CoverageStatus.LEFT_OUT, where=RULES[rule].summary
@@ -173,60 +154,50 @@ def judged(
             found.append(Diagnostic("stage-value", reason))
         case p.Observed(observation):
             found += [Diagnostic("stage-incomplete", text) for text in observation.missing]
-    record = ended(begun, judgement.verdict, judgement.reason, found)
+    known: dict[str, Any] = {}
     if spec := results.expected:
-        record = structs.replace(
-            record,
-            name=spec.robot or record.name,
-            links=len(spec.links),
-            joints=len(spec.joints),
-            degrees_of_freedom=sum(
-                0 if joint.mimic else _FREEDOMS[joint.type] for joint in spec.joints
-            ),
-            total_mass=sum(link.mass.mass for link in spec.links if link.mass),
-        )
+        freedoms = (0 if joint.mimic else _FREEDOMS[joint.type] for joint in spec.joints)
+        known = {
+            "name": spec.robot or begun.name,
+            "links": len(spec.links),
+            "joints": len(spec.joints),
+            "degrees_of_freedom": sum(freedoms),
+            "total_mass": sum(link.mass.mass for link in spec.links if link.mass),
+        }
+        if results.deciding != REFERENCE:
+            known["uncompared"] = dict(spec.uncompared)
     usd = results.observation(USD_ENGINE)
-    if spec and results.deciding != REFERENCE:
-        record = structs.replace(record, uncompared=dict(spec.uncompared))
     return structs.replace(
-        record,
+        ended(begun, judgement.verdict, judgement.reason, found),
+        **known,
         base=usd.base.value if usd and usd.base else None,
         configurations=results.configurations if judgement.checks else None,
-        engines=tuple(_engine(one, results.outcomes.get(one.name)) for one in results.engines),
+        engines=tuple(
+            engine_record(one, results.outcomes.get(one.name)) for one in results.engines
+        ),
         checks=judgement.checks,
         deviations=judgement.deviations,
         touching=results.touching,
     )
 
 
-def _source_record(source: Resolved) -> r.SourceRecord:
-    origin = structs.asdict(source.origin)
-    del origin["robot"], origin["tags"]
-    return r.SourceRecord(reference=source.reference, **origin)
-
-
-def _engine(engine: InstalledEngine, outcome: p.Outcome | None) -> r.EngineRecord:
-    known = r.EngineRecord(
-        name=engine.name,
-        side=engine.side.value if engine.side else "unknown",
-        status=r.EngineStatus.CRASHED,
-        version=getattr(engine.availability, "version", None),
-    )
-    match engine.availability, outcome:
-        case p.Unavailable(), _:
-            return structs.replace(known, status=r.EngineStatus.UNAVAILABLE, reason=engine.problem)
-        case (p.Crashed(reason, output), _) | (_, p.Crashed(reason, output)):
-            return structs.replace(known, reason=reason, output=output)
-        case _, p.Unsupported(reason):
-            return structs.replace(known, status=r.EngineStatus.UNSUPPORTED, reason=reason)
-        case _, p.Observed(found):
-            return structs.replace(
-                known,
-                status=r.EngineStatus.OBSERVED,
-                notes=found.notes,
-                joint_order=found.joint_order,
-            )
-    raise ValueError(f"engine {engine.name!r} has no outcome")
+def engine_record(engine: InstalledEngine, outcome: p.Outcome | None) -> r.EngineRecord:
+    known: dict[str, Any]
+    match outcome if engine.is_available else engine.availability:
+        case p.Unavailable():
+            known = {"status": r.EngineStatus.UNAVAILABLE, "reason": engine.problem}
+        case p.Crashed(reason, output):
+            known = {"status": r.EngineStatus.CRASHED, "reason": reason, "output": output}
+        case p.Unsupported(reason):
+            known = {"status": r.EngineStatus.UNSUPPORTED, "reason": reason}
+        case p.Observed(found):
+            known = {"status": r.EngineStatus.OBSERVED, "notes": found.notes}
+            known["joint_order"] = found.joint_order
+        case _:
+            raise ValueError(f"engine {engine.name!r} has no outcome")
+    version = getattr(engine.availability, "version", None)
+    side = engine.side.value if engine.side else "unknown"
+    return r.EngineRecord(name=engine.name, side=side, version=version, **known)
 
 
 def summary_of(
@@ -277,7 +248,7 @@ def summary_of(
             for robot in ordered
         ),
         checks=tuple(
-            r.CheckHeading(id=check.id, title=check.title, group=check.group, unit=check.unit)
+            msgspec.convert(check, r.CheckHeading, from_attributes=True)
             for check in (*CHECKS, *requested, *ROUND_TRIP_CHECKS)
         ),
         complete=not unfinished,
@@ -310,11 +281,9 @@ def diagnostic_records(items: Iterable[Diagnostic]) -> tuple[r.DiagnosticRecord,
             severity=alike.one.severity.value,
             message=alike.described(alike.one.message),
             count=alike.count,
-            file=place.file if place else None,
-            line=place.line if place else None,
-            column=place.column if place else None,
             source=quoted(place),
             remedy=alike.one.remedy,
+            **(structs.asdict(place) if place else {}),
         )
         for alike in group_alike(tuple(items))
         for place in [alike.one.location]

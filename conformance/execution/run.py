@@ -53,22 +53,28 @@ RUN_DEFAULTS = RunOptions()
 
 
 def check(
-    urdf: str | os.PathLike[str],
+    source: RobotSource | str | os.PathLike[str],
     usd: str | os.PathLike[str],
     options: CheckOptions = CHECK_DEFAULTS,
-    *,
-    name: str | None = None,
-    reference: str | None = None,
     scene: str | os.PathLike[str] | None = None,
 ) -> RobotRecord:
-    """Compare a USD with its URDF, as :func:`urdf_usd.check` does; the file is no reference."""
-    urdf = Path(urdf)
+    """Compare a USD with a robot, of whose source only the file counts, or with its URDF.
+
+    If ``scene`` is named, it receives the packed drawing. Errors are those of
+    :func:`urdf_usd.check`.
+    """
+    if isinstance(source, RobotSource):
+        source = RobotSource(source.id, source.reference, source.path)
+    else:
+        path = Path(source)
+        source = RobotSource(path.stem, f"file:{path.name}", path)
     shared = ("base", "inertia", "mass_density", "colliders", *Sources.__struct_fields__)
     chosen = ConvertOptions(**{name: getattr(options, name) for name in shared})
     if options.simulation is not None:
         chosen = with_settings(chosen, options.simulation)
     job = Job(
-        source=RobotSource(name or urdf.stem, reference or f"file:{urdf.name}", urdf),
+        source=source,
+        engines=select_engines(options.engines, options.limits),
         limits=options.limits,
         options=chosen,
         usd=Path(usd),
@@ -77,7 +83,7 @@ def check(
         root=options.root,
         scene=Path(scene) if scene else None,
     )
-    return _checked(job, options.engines)
+    return examine_in_worker(job)
 
 
 def compare_descriptions(
@@ -99,6 +105,7 @@ def compare_descriptions(
     """
     job = Job(
         source=first,
+        engines=select_engines(engines, limits),
         limits=limits,
         # Folders of both are left out of the record.
         usd=second.path,
@@ -107,7 +114,7 @@ def compare_descriptions(
         scene=scene,
         options=ConvertOptions(**structs.asdict(sources)),
     )
-    return _checked(job, engines)
+    return examine_in_worker(job)
 
 
 def examine_in_workers(
@@ -131,10 +138,6 @@ def examine_in_worker(job: Job) -> RobotRecord:
     if isinstance(result, ConversionError):
         raise result
     return result.record
-
-
-def _checked(job: Job, engines: Sequence[str]) -> RobotRecord:
-    return examine_in_worker(structs.replace(job, engines=select_engines(engines, job.limits)))
 
 
 def variant_combinations(

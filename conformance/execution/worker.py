@@ -43,6 +43,7 @@ _Result = TypeVar("_Result")
 # What a worker calls: a function, or ``package.module:function`` for a module that the parent
 # does not import.
 Called: TypeAlias = Callable[..., _Result] | str
+_Errors: TypeAlias = type[Exception] | tuple[type[Exception], ...]
 
 OUT_OF_MEMORY = "the memory limit was reached"
 
@@ -182,10 +183,14 @@ def environment_of_program() -> dict[str, str]:
     return _child.environment if _child else dict(os.environ)
 
 
-def _attempt(function: Callable[..., _Result], *arguments: object) -> _Result | Crashed:
-    """Call a function; whatever it raises is a crash."""
+def _attempt(
+    function: Callable[..., _Result], *arguments: object, raises: _Errors = ()
+) -> _Result | Crashed:
+    """Call a function; whatever else it raises is a crash."""
     try:
         return function(*arguments)
+    except raises:
+        raise
     # Also SystemExit, KeyboardInterrupt and the panics of Rust, which are no Exception.
     except BaseException as error:  # noqa: BLE001
         reason = "".join(traceback.format_exception_only(error)).strip()
@@ -209,9 +214,13 @@ class Steps:
         self.crashed = bool(self._crashes)  # whether a step has crashed
 
     def call(
-        self, step: str, function: Callable[..., _Result], *arguments: object
+        self,
+        step: str,
+        function: Callable[..., _Result],
+        *arguments: object,
+        raises: _Errors = (),
     ) -> _Result | Crashed:
-        """Call a function as a step, of a unique name; whatever it raises is a crash.
+        """Call a function as a step, of a unique name; whatever else it raises is a crash.
 
         Raises:
             MemoryError: The limit was reached. What fills the memory may still be
@@ -221,7 +230,7 @@ class Steps:
             return self._crashes[step]
         if _child:
             _child.begin(step)
-        ending = _attempt(function, *arguments)
+        ending = _attempt(function, *arguments, raises=raises)
         if isinstance(ending, Crashed):
             self.crashed = True
             if ending.reason == OUT_OF_MEMORY:

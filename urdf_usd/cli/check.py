@@ -19,8 +19,8 @@ from urdf_usd.cli.parameters import existing_robot, of_robot, settings_file, wit
 from urdf_usd.cli.program import Certify, Check, Compare, View
 from urdf_usd.cli.terminal import mark, print_lines, print_view, say, show_diagnostics, shown_status
 from urdf_usd.conformance import certificate as certificates
+from urdf_usd.conformance.execution import run as execution
 from urdf_usd.conformance.execution.record import summary_of
-from urdf_usd.conformance.execution.run import compare_descriptions, variant_combinations
 from urdf_usd.conformance.execution.worker import call_on_usd
 from urdf_usd.conformance.gate import FailOn, failures
 from urdf_usd.conformance.options import CheckOptions
@@ -36,7 +36,6 @@ from urdf_usd.reports.records.results import record_json
 from urdf_usd.reports.run_report import robot_badge
 from urdf_usd.reports.summary import Figures
 from urdf_usd.reports.terminal import terminal_selections, terminal_summary
-from urdf_usd.robots import check_source
 
 # Functions of workers, by name: what these import, this process does not need.
 _CONVERT = "urdf_usd.converter.conversion:convert"
@@ -56,7 +55,9 @@ def check(options: Check) -> f.ExitCode:
         return _verify(source, usd, common)
     with shown_status("Comparing USD with URDF ..."):
         several = options.all_variants
-        selections, skipped = variant_combinations(usd, common) if several else ((common,), ())
+        selections, skipped = (
+            execution.variant_combinations(usd, common) if several else ((common,), ())
+        )
         files = [
             (_numbered(options.json_file, number), _numbered(options.html_file, number))
             for number in (range(1, len(selections) + 1) if several else (0,))
@@ -67,7 +68,7 @@ def check(options: Check) -> f.ExitCode:
         for selection, own in zip(selections, files, strict=True):
             stated = structs.replace(options.comparison, variants=selection.variants)
             words = ("check", options.urdf, str(usd), *command_words(stated))
-            records.append(_written(partial(check_source, source, usd, selection), *own, words))
+            records.append(_written(partial(execution.check, source, usd, selection), *own, words))
     found = [one for record in records for one in record.diagnostics if one.rule in _SHOWN]
     show_diagnostics(dict.fromkeys(Diagnostic(one.rule, one.message) for one in found))
     if several:
@@ -93,7 +94,7 @@ def compare(options: Compare) -> f.ExitCode:
     outputs = [(options.json_file, f.RECORD), (options.html_file, f.PAGE)]
     f.require_outputs(outputs, (first.path, second.path))
     asked = {name: getattr(options, name) for name in ("sources", "engines", "limits")}
-    examine = partial(compare_descriptions, first, second, options.mapped, **asked)
+    examine = partial(execution.compare_descriptions, first, second, options.mapped, **asked)
     pairs = (word for pair in options.mapped for word in ("--map", "=".join(pair)))
     words = ("compare", options.first, options.second, *pairs)
     with shown_status("Comparing descriptions ..."):
@@ -111,7 +112,7 @@ def certify(options: Certify) -> f.ExitCode:
     with shown_status("Comparing USD with URDF ..."):
         # Before the comparison: a file that changes meanwhile makes the certificate invalid.
         robot, asset = _hashes(source, usd, comparison)
-        record = check_source(source, usd, comparison)
+        record = execution.check(source, usd, comparison)
     _print_result(record, source, comparison)
     if code := _exit_code(record, options.fail_on):
         say(f"{usd}: not certified")
@@ -169,7 +170,7 @@ def view(options: View) -> None:
             )
             show_diagnostics(converted.diagnostics)
             usd = converted.root_layer
-        record = check_source(source, usd, comparison, scene=scene)
+        record = execution.check(source, usd, comparison, scene=scene)
         if not scene.exists():
             raise f.CommandError(f"nothing can be drawn: {record.reason}")
         page = render_view(record, scene.read_bytes())

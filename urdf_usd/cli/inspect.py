@@ -96,7 +96,7 @@ def _show_joints(robot: RobotSource, sources: Sources, options: Inspect) -> None
         if usd is None:
             usd = convert(robot.path, folder / "usd", ConvertOptions(**read)).root_layer
         comparison = CheckOptions(**read, engines=options.engines, limits=options.limits)
-        record = check(robot.path, usd, comparison, name=robot.id)
+        record = check(robot, usd, comparison)
     orders = joint_orders(record)
     if orders is None:
         click.echo(f"{record.name}: no joint moves", err=True)

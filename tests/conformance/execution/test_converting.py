@@ -31,7 +31,9 @@ from urdf_usd.conformance.execution.converting import (
     root_layer_in,
     run_command,
 )
+from urdf_usd.conformance.execution.job import Job
 from urdf_usd.conformance.execution.worker import OUT_OF_MEMORY, is_limit
+from urdf_usd.corpus import RobotSource
 from urdf_usd.corpus.files import Format
 from urdf_usd.installation import DISTRIBUTION
 from urdf_usd.reports.records.record import Verdict
@@ -314,7 +316,8 @@ def test_missing_and_cyclic_layers_are_left_to_composition(tmp_path: Path, asset
     usd = tmp_path / "robot.usda"
     usd.write_text(_layer(arcs=f" (references = @{asset}@)"))
 
-    assert compose(str(usd)).refused == ()
+    job = Job(RobotSource("robot", "file:robot.urdf", tmp_path / "robot.urdf"), usd=usd)
+    assert compose(str(usd), str(tmp_path / "layer.usda"), job).usd == str(usd)
 
 
 def test_exceptions_are_not_reported_as_limits() -> None:

@@ -29,7 +29,7 @@ from urdf_usd.conformance.engines.protocol import (
 )
 from urdf_usd.conformance.engines.pybullet import PybulletEngine
 from urdf_usd.conformance.engines.reference import observe_robot, structure
-from urdf_usd.conformance.execution.observe import write_back
+from urdf_usd.conformance.execution.examine import write_back
 from urdf_usd.conformance.observation.robot import Base
 from urdf_usd.conformance.observation.sampling import configurations
 from urdf_usd.conformance.verdict.judged import RoundTripOutcomes

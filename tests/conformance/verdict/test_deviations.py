@@ -42,12 +42,14 @@ def _judge(name: str, path: str, folder: Path) -> Judgement:
     observation of the converted file.
     """
     engine = installed(name)
-    reading = read_robot(path, {}, {})
-    if isinstance(reading, SourceError):
-        raise UnsupportedError("no robot")
+    try:
+        reading = read_robot(path, {}, {})
+    except SourceError as error:
+        raise UnsupportedError("no robot") from error
     if reading.expanded is not None:
         path = str(folder / "expanded.urdf")
         Path(path).write_bytes(reading.expanded)
+    assert reading.parsed
     request = Request(path, sampling_plan(reading.parsed.robot))
     reference = Observed(ReferenceEngine().observe(request))
     usd = reference
