@@ -121,7 +121,7 @@ def _show_joints(robot: RobotSource, sources: Sources, options: Inspect) -> None
         texts = ("-" if one is None else str(one) for one in indices)
         styles = ("" if one == indices[0] else "yellow" for one in indices)
         table.add_row(_shown(name), *map(Text, texts, styles))
-    t.long_stdout().print(table)
+    t.print_lines([table])
 
 
 def index_maps(orders: Mapping[str, Sequence[str]]) -> dict[str, NDArray[np.int64]]:

@@ -63,11 +63,6 @@ def stdout() -> Console:
     return console if console.is_terminal else _Console(width=_PIPE_WIDTH)
 
 
-def long_stdout() -> Console:
-    """Return a console on the current stdout that never wraps a line."""
-    return _Console(soft_wrap=True)
-
-
 def print_view(content: RenderableType) -> None:
     """Write tables to stdout; in a pipe without trailing blanks."""
     console = stdout()
@@ -80,8 +75,9 @@ def print_view(content: RenderableType) -> None:
         click.echo(line.rstrip())
 
 
-def print_lines(lines: Iterable[Text | str]) -> None:
-    console = long_stdout()
+def print_lines(lines: Iterable[RenderableType]) -> None:
+    """Write lines and tables to stdout, never wrapped."""
+    console = _Console(soft_wrap=True)
     for line in lines:
         console.print(line, markup=False)
 
