@@ -49,20 +49,18 @@ def robot_format(path: Path) -> Format:
     return Format.MJCF if root.tag == "mujoco" else Format.URDF
 
 
-def _stored_stdin() -> Path:
-    # For the time of this process, as several read it; below the working folder, so that meshes
-    # and packages are found as for a file there.
-    folder = tempfile.TemporaryDirectory(prefix=".urdf-usd-", dir=Path.cwd())
-    atexit.register(folder.cleanup)
-    file = Path(folder.name, "stdin.urdf")
-    file.write_bytes(sys.stdin.buffer.read().removeprefix(_PARAMETER).lstrip())
-    return file
-
-
 def describe_file(target: str, start: Path | None = None) -> r.RobotSource:
     """Name the robot in a file, which need not exist; ``-`` is standard input."""
     is_stdin = target in {"-", "/dev/stdin"}
-    path = _stored_stdin() if is_stdin else _path(target, start)
+    if is_stdin:
+        # For the time of this process, as several read it; below the working folder, so that meshes
+        # and packages are found as for a file there.
+        folder = tempfile.TemporaryDirectory(prefix=".urdf-usd-", dir=Path.cwd())
+        atexit.register(folder.cleanup)
+        path = Path(folder.name, "stdin.urdf")
+        path.write_bytes(sys.stdin.buffer.read().removeprefix(_PARAMETER).lstrip())
+    else:
+        path = _path(target, start)
     shown = r.portable_path(path.name if is_stdin else target)
     return r.RobotSource(
         id=r.identifier(r.Scheme.FILE, shown),

@@ -9,14 +9,12 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from msgspec import Struct, structs
 
 from urdf_usd.corpus import files, installed
 from urdf_usd.corpus import robots as r
-
-_Robot = TypeVar("_Robot", r.RobotSource | r.UnavailableSource, r.Candidate)
 
 MIRROR_VARIABLE = "URDF_USD_MIRROR"
 _ALL = r.Selection()
@@ -56,30 +54,28 @@ def _listed(file: Path, mirror: Path | None) -> Iterator[tuple[r.Candidate, _Row
     tables = r.read_tables(file, "robots", _Row)
     if not tables:
         raise r.UnknownRobotError(f"{file}: it has no [[robots]]")
+    references = []
     # All references are parsed before robots are looked up.
-    references = [_reference(*table, file.parent) for table in tables]
+    for location, row in tables:
+        try:
+            reference = r.parse_reference(row.reference)
+        except r.CorpusError as error:
+            raise r.CorpusError(f"{location}: {error}") from None
+        problem = ""
+        if reference.scheme is r.Scheme.LIST:
+            problem = "a list cannot name a list"
+        elif row.arguments and reference.whole:
+            problem = f"{reference} is no single xacro file, which arguments need"
+        elif not all((file.parent / folder).is_dir() for folder in row.packages.values()):
+            problem = "the folder of a package does not exist"
+        if problem:
+            raise r.CorpusError(f"{location}: {problem}")
+        references.append(reference)
     for (location, row), reference in zip(tables, references, strict=True):
         try:
             yield from ((robot, row) for robot in _robots(reference, mirror, file.parent))
         except r.UnknownRobotError as error:
             raise r.UnknownRobotError(f"{location}: {error}") from None
-
-
-def _reference(location: str, row: _Row, start: Path) -> r.Reference:
-    try:
-        reference = r.parse_reference(row.reference)
-    except r.CorpusError as error:
-        raise r.CorpusError(f"{location}: {error}") from None
-    problem = ""
-    if reference.scheme is r.Scheme.LIST:
-        problem = "a list cannot name a list"
-    elif row.arguments and reference.whole:
-        problem = f"{reference} is no single xacro file, which arguments need"
-    elif not all((start / folder).is_dir() for folder in row.packages.values()):
-        problem = "the folder of a package does not exist"
-    if problem:
-        raise r.CorpusError(f"{location}: {problem}")
-    return reference
 
 
 def _completed(robot: r.Candidate, row: _Row | None, start: Path) -> r.Candidate:
@@ -151,8 +147,8 @@ def resolve_corpora(
         CorpusError: A text is no reference, the file of a list is invalid, a file, folder or
             robot does not exist, or no robot matches the selection.
     """
-    robots = _fetched(texts, announce, selection, _mirror(mirror), mjcf=mjcf)
-    return _ordered([robot for robot in robots if not isinstance(robot, r.Download)])
+    robots = _found(texts, announce, selection, _mirror(mirror), mjcf=mjcf)
+    return tuple(robot for robot in robots if not isinstance(robot, r.Download))
 
 
 def list_corpora(
@@ -163,8 +159,7 @@ def list_corpora(
     mirror: Path | None = None,
 ) -> tuple[r.Candidate, ...]:
     """List the robots of references without downloads; those on this machine are resolved."""
-    found = _fetched(texts, announce, selection, _mirror(mirror), only_cached=True, mjcf=True)
-    return _ordered(found)
+    return _found(texts, announce, selection, _mirror(mirror), only_cached=True, mjcf=True)
 
 
 def robot_names(scheme: r.Scheme) -> tuple[str, ...]:
@@ -203,7 +198,7 @@ def _robots(
             yield r.UnavailableSource(r.identifier(scheme, name), f"{scheme}:{name}", str(error))
 
 
-def _fetched(
+def _found(
     texts: Iterable[str],
     announce: r.Announce,
     selection: r.Selection,
@@ -211,8 +206,11 @@ def _fetched(
     *,
     only_cached: bool = False,
     mjcf: bool = False,
-) -> list[r.Candidate]:
-    """Find the robots of references, select from them, and fetch what is to be downloaded."""
+) -> tuple[r.Candidate, ...]:
+    """Find the robots of references, select from them, and fetch what is to be downloaded.
+
+    They are sorted by id, without repeats and with unique ids.
+    """
     entries: list[tuple[r.Candidate, _Row | None, Path]] = []
     for reference in [r.parse_reference(text) for text in texts]:
         if reference.scheme is r.Scheme.LIST and reference.target is not None:
@@ -231,13 +229,9 @@ def _fetched(
     ]
     fetched = installed.fetch_all(downloads, announce, mirror)
     arrived = dict(zip(map(id, downloads), fetched, strict=True))
-    return [_completed(arrived.get(id(one), one), row, start) for one, row, start in entries]
-
-
-def _ordered(robots: Iterable[_Robot]) -> tuple[_Robot, ...]:
-    """Sort robots by id, without repeats and with unique ids."""
-    first: dict[str, _Robot] = {}
-    for robot in robots:
+    first: dict[str, r.Candidate] = {}
+    for one, row, start in entries:
+        robot = _completed(arrived.get(id(one), one), row, start)
         # A robot that is found twice keeps its first reference.
         path = str(robot.path) if isinstance(robot, r.RobotSource) else robot.reference
         first.setdefault(_key(robot, path), robot)

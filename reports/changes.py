@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct, structs
 
 from urdf_usd.reports.records import record as r
-from urdf_usd.reports.records.results import HistoryEntry, HistoryRobot, StoredRun
+from urdf_usd.reports.records.results import HistoryEntry, StoredRun
 
 # Further changes are only counted.
 MOST_ROWS = 200
@@ -75,36 +75,30 @@ def changed_results(before: HistoryEntry, after: HistoryEntry) -> tuple[r.Change
     for name in sorted(former.keys() | current.keys()):
         old, new = former.get(name), current.get(name)
         if old and new:
-            changes += _history_change(name, old, new)
+            moved = [
+                (check, first, last)
+                for check in sorted(old.grades.keys() | new.grades.keys())
+                for first in [old.grades.get(check, r.Grade.EXACT)]
+                for last in [new.grades.get(check, r.Grade.EXACT)]
+                if first is not last
+            ]
+            lines = [f"{check}: {first} → {last}" for check, first, last in moved]
+            worse = new.verdict.severity > old.verdict.severity
+            if old.case and new.case and old.case is not new.case:
+                # A case may require that the file is refused, whatever the verdict is then.
+                worse = new.case.severity > old.case.severity
+                lines.insert(0, f"case: {old.case} → {new.case}")
+            elif old.verdict is new.verdict and not moved:
+                continue
+            worse = worse or any(last.severity > first.severity for _, first, last in moved)
+            values = old.verdict.value, new.verdict.value, "\n".join(lines)
+            changes.append(r.ChangeRecord(_kind(worse=worse), worse, name, None, *values))
         elif new:
             changes.append(r.ChangeRecord(r.ChangeKind.ADDED, False, name, after=new.verdict.value))
         elif old:
             worse, value = old.verdict.agrees, old.verdict.value
             changes.append(r.ChangeRecord(r.ChangeKind.REMOVED, worse, name, before=value))
     return tuple(sorted(changes, key=lambda change: not change.worse))
-
-
-def _history_change(
-    name: str, before: HistoryRobot, after: HistoryRobot
-) -> tuple[r.ChangeRecord, ...]:
-    moved = [
-        (check, old, new)
-        for check in sorted(before.grades.keys() | after.grades.keys())
-        for old in [before.grades.get(check, r.Grade.EXACT)]
-        for new in [after.grades.get(check, r.Grade.EXACT)]
-        if old is not new
-    ]
-    lines = [f"{check}: {old} → {new}" for check, old, new in moved]
-    worse = after.verdict.severity > before.verdict.severity
-    if before.case and after.case and before.case is not after.case:
-        # A case may require that the file is refused, whatever the verdict is then.
-        worse = after.case.severity > before.case.severity
-        lines.insert(0, f"case: {before.case} → {after.case}")
-    elif before.verdict is after.verdict and not moved:
-        return ()
-    worse = worse or any(new.severity > old.severity for _, old, new in moved)
-    values = before.verdict.value, after.verdict.value, "\n".join(lines)
-    return (r.ChangeRecord(_kind(worse=worse), worse, name, None, *values),)
 
 
 def _kind(*, worse: bool) -> r.ChangeKind:

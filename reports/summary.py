@@ -245,10 +245,10 @@ def worst_figures(robots: Iterable[r.RobotRecord]) -> tuple[WorstFigure, ...]:
         for check in robot.checks
         if check.unit and check.worst is not None and not math.isnan(check.worst)
     )
-    return _largest("id", figures)
+    return largest("id", figures)
 
 
-def _largest(attribute: str, figures: Iterable[WorstFigure]) -> tuple[WorstFigure, ...]:
+def largest(attribute: str, figures: Iterable[WorstFigure]) -> tuple[WorstFigure, ...]:
     """Keep the figure with the largest share for each value of an attribute of its check."""
     worst: dict[str, WorstFigure] = {}
     for figure in figures:
@@ -256,10 +256,6 @@ def _largest(attribute: str, figures: Iterable[WorstFigure]) -> tuple[WorstFigur
         # Of equal ones the first.
         worst[key] = max(worst.get(key, figure), figure, key=attrgetter("share"))
     return tuple(worst.values())
-
-
-def worst_per_group(figures: Iterable[WorstFigure]) -> tuple[WorstFigure, ...]:
-    return _largest("group", figures)
 
 
 # Engines
@@ -432,7 +428,7 @@ class Figures(Struct, frozen=True):
             converters=tuple(sorted({converter(robot) for robot in records})),
             groups=groups(records),
             worst=worst,
-            worst_per_group=worst_per_group(worst),
+            worst_per_group=largest("group", worst),
             engines=participation(records),
             deviations=engine_deviations(records),
             per_engine=engine_matrix(records),

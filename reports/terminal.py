@@ -35,13 +35,7 @@ _INDEPENDENT = ("mujoco", "pybullet")
 
 def terminal_summary(figures: counted.Figures) -> RenderableType:
     if len(figures.robots) != 1:
-        head = (
-            *_counts(figures),
-            *_since(figures),
-            *_suite(figures, figures.failing_cases),
-            *_listed(figures),
-            *_parts(figures),
-        )
+        head = (*_robots(figures),)
     elif (robot := figures.robots[0]).reason.startswith(r.ANOTHER_ROBOT):
         # Differences between two robots say nothing.
         return _title(robot).append(f"  {robot.reason}", style="not bold")
@@ -115,7 +109,7 @@ def _suite(
     yield from _reasons("Cases that do not pass", reasons, _references(failing))
 
 
-def _counts(figures: counted.Figures) -> Iterator[RenderableType]:
+def _robots(figures: counted.Figures) -> Iterator[RenderableType]:
     yield Text(figures.headline, style="bold")
     rows = [
         (_sign(one), Text(str(count)), Text(one.value, look.style), Text(look.meaning, "dim"))
@@ -123,20 +117,20 @@ def _counts(figures: counted.Figures) -> Iterator[RenderableType]:
         for look in [t.VERDICTS[one]]
     ]
     yield _indented(_grid(rows, "left", "right"))
+    yield from _since(figures)
+    yield from _suite(figures, figures.failing_cases)
+    references = _references(figures.robots)
+    robots = [one for one in figures.ordered if not one.refused_as_expected]
+    for heading, verdicts in _HEADINGS.items():
+        listed = [one for one in robots if one.verdict in verdicts.split(", ")]
+        reasons = [(one, one.verdict, f"{one.verdict}: {one.reason}") for one in listed]
+        yield from _reasons(heading, reasons, references)
+    yield from _parts(figures)
 
 
 def _since(run: counted.Figures | counted.Comparison) -> Iterator[RenderableType]:
     if changes := run.changes:
         yield Text(f"\nSince {t.one_line(changes.name, _NAME_LIMIT)}: {changes.sentence}")
-
-
-def _listed(figures: counted.Figures) -> Iterator[RenderableType]:
-    references = _references(figures.robots)
-    robots = [one for one in figures.ordered if not one.refused_as_expected]
-    for heading, verdicts in _HEADINGS.items():
-        listed = [one for one in robots if one.verdict in verdicts.split(", ")]
-        rows = [(one, one.verdict, f"{one.verdict}: {one.reason}") for one in listed]
-        yield from _reasons(heading, rows, references)
 
 
 def _parts(run: counted.Figures | counted.Comparison) -> Iterator[RenderableType]:

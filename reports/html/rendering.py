@@ -48,10 +48,6 @@ class Script(Struct, frozen=True):
         return trusted_markup(self.text)
 
 
-def script_policy(scripts: tuple[Script, ...]) -> str:
-    return " ".join(dict.fromkeys(script.policy for script in scripts)) or "'none'"
-
-
 @cache
 def static_file(name: str) -> str:
     return (resources.files("urdf_usd.reports.html") / "static" / name).read_text("utf-8")
@@ -121,7 +117,7 @@ def template_environment(suffix: str = "html") -> Environment:
         "sheet": page_address,
         "site": lambda converter: f"{CONVERTERS}/{quote(converter)}/index.html",
         "code": lambda name: f"<code>{text.markdown(name, _NAME_LIMIT)}</code>",
-        "policy": script_policy,
+        "policy": lambda scripts: " ".join(dict.fromkeys(s.policy for s in scripts)) or "'none'",
     }
     environment.globals |= {
         "GRADES": GRADES,

@@ -60,7 +60,9 @@ def write_site(
     summary, robots = figures.summary, figures.robots
     for robot in robots:
         scene = scenes.scene_path(directory, robot.id)
-        view = _view(drawn / scene.name if drawn else scene)
+        scene, view = drawn / scene.name if drawn else scene, None
+        with suppress(scenes.SceneError):
+            view = View.of(scene.read_bytes()) if scene.is_file() else None
         command = rendering.run_command(summary, robot.source.reference)
         content = page_content(robot, linked, view, "../index.html", command)
         rendering.write_page(directory / "robots" / rendering.page_name(robot), _ROBOT, **content)
@@ -95,12 +97,6 @@ def render_view(record: r.RobotRecord, scene: bytes) -> str:
     scripts = (rendering.Script(text=rendering.static_file(_VIEWER)),)
     template = rendering.template_environment().get_template("view.html.j2")
     return template.render(robot=record, view=View.of(scene), scripts=scripts)
-
-
-def _view(path: Path) -> View | None:
-    with suppress(scenes.SceneError):
-        return View.of(path.read_bytes()) if path.is_file() else None
-    return None
 
 
 def write_comparison(
@@ -344,19 +340,9 @@ def write_history(history: Sequence[HistoryEntry], directory: Path) -> Path:
     """Write ``history.html`` and ``history.json``; return the path of the page."""
     content = msgspec.json.format(msgspec.json.encode(history), indent=1)
     (directory / "history.json").write_bytes(content + b"\n")
-    runs = recent_runs(history)
-    courses = _courses([run.entry for run in runs])
-    page = directory / HISTORY
-    return rendering.write_page(
-        page, "history.html.j2", runs=runs, courses=courses, total=len(history)
-    )
-
-
-def _courses(entries: Sequence[HistoryEntry]) -> list[Course]:
-    """Return the robots of the last run; those that changed come first."""
-    tables = [{(one.candidate, one.id): one for one in e.robots} for e in entries]
-    courses = []
-    for last in entries[-1].robots if entries else ():
+    runs, courses = recent_runs(history), []
+    tables = [{(one.candidate, one.id): one for one in run.entry.robots} for run in runs]
+    for last in runs[-1].entry.robots if runs else ():
         results = tuple(table.get((last.candidate, last.id)) for table in tables)
         points = " ".join(
             f"{at * _STEP + _STEP / 2:g},{_level(one.worst[_POSITION]):.1f}"
@@ -366,7 +352,10 @@ def _courses(entries: Sequence[HistoryEntry]) -> list[Course]:
         seconds = duration(last.seconds) if last.seconds is not None else ""
         changed = len({one.verdict if one else None for one in results}) > 1
         courses.append(Course(last.id, last.candidate, results, points, seconds, changed))
-    return sorted(courses, key=lambda one: (not one.changed, one.id, one.candidate))
+    # Those that changed come first.
+    courses.sort(key=lambda one: (not one.changed, one.id, one.candidate))
+    page, total = directory / HISTORY, len(history)
+    return rendering.write_page(page, "history.html.j2", runs=runs, courses=courses, total=total)
 
 
 def _level(error: float) -> float:
@@ -531,7 +520,26 @@ def tree(scene: scenes.Scene, position: Limits, rotation: Limits) -> tuple[TreeR
         name, kind = (above.name, _kind(above)) if above else (None, "root")
         row = TreeRow(link, name, kind, min(depth, _DEEPEST))
         if errors and link in columns:
-            row = _with_errors(row, errors, columns[link], position, rotation)
+            largest = []
+            for one in (errors.positions, errors.rotations):
+                # One that is not finite is stored as None.
+                cells = [at[columns[link]] for at in one]
+                values = [math.inf if cell is None else cell for cell in cells]
+                worst = max(values, default=0.0)
+                place = errors.configurations[values.index(worst)] if values else ""
+                largest.append((worst, place))
+            (moved, _), (turned, _) = largest
+            grades = position.grade(moved), rotation.grade(turned)
+            turn = grades[1].severity > grades[0].severity
+            row = structs.replace(
+                row,
+                position=moved,
+                rotation=turned,
+                grade=grades[turn],
+                configuration=largest[turn][1],
+                moved=grades[0] is r.Grade.FAILS,
+                turned=grades[1] is r.Grade.FAILS,
+            )
         parent = rows[above.parent].grade if above else None
         fails_first = row.grade is r.Grade.FAILS and parent is not r.Grade.FAILS
         rows[link] = structs.replace(row, first=fails_first)
@@ -545,26 +553,3 @@ def _kind(joint: scenes.SceneJoint) -> str:
     kinds = {{"turn": "rotates", "slide": "translates"}[one.kind] for one in joint.motions}
     word = kinds.pop() if len(kinds) == 1 else "moves"
     return f"{word}, mimics {joint.mimic.leader}" if joint.mimic else word
-
-
-def _with_errors(
-    row: TreeRow, errors: scenes.LinkErrors, column: int, position: Limits, rotation: Limits
-) -> TreeRow:
-    largest = []
-    for rows in (errors.positions, errors.rotations):
-        # One that is not finite is stored as None.
-        values = [math.inf if one[column] is None else one[column] or 0.0 for one in rows]
-        worst = max(values, default=0.0)
-        largest.append((worst, errors.configurations[values.index(worst)] if values else ""))
-    (moved, _), (turned, _) = largest
-    grades = position.grade(moved), rotation.grade(turned)
-    turn = grades[1].severity > grades[0].severity
-    return structs.replace(
-        row,
-        position=moved,
-        rotation=turned,
-        grade=grades[turn],
-        configuration=largest[turn][1],
-        moved=grades[0] is r.Grade.FAILS,
-        turned=grades[1] is r.Grade.FAILS,
-    )

@@ -208,11 +208,33 @@ def append_entry(
     """Write the entry of a run after the last one, and return its file."""
     folder.mkdir(parents=True, exist_ok=True)
     entries = read_history(folder)
+    robots = []
+    for robot in summary.robots:
+        grades = {check: grade for check, grade in robot.grades.items() if grade not in _PASSED}
+        kept = {*grades, *KEPT_CHECKS}
+        robots.append(
+            HistoryRobot(
+                **{name: getattr(robot, name) for name in ("id", "candidate", "verdict")},
+                compared=robot.compared,
+                grades=grades,
+                worst={check: worst for check, worst in robot.worst.items() if check in kept},
+                seconds=(seconds or {}).get((robot.candidate, robot.id)),
+                case=robot.case.outcome if robot.case else None,
+            )
+        )
+    named = ("corpus", "environment", "options", "suite")
     for number in itertools.count(entries[-1].number + 1 if entries else 1):
+        entry = HistoryEntry(
+            **{name: getattr(summary, name) for name in named},
+            number=number,
+            label=label,
+            converters={one.name: one.title for one in summary.converters},
+            robots=tuple(robots),
+        )
         file = folder / f"{number:06}.json"
         # Unless another run has written this number meanwhile.
         with suppress(FileExistsError):
-            write_new(file, record_json(_entry(summary, number, label, seconds or {})))
+            write_new(file, record_json(entry))
             break
     return file
 
@@ -230,29 +252,3 @@ def read_history(folder: Path) -> tuple[HistoryEntry, ...]:
             raise HistoryError(f"{file}: {versions}; begin a new folder")
         entries.append(entry)
     return tuple(sorted(entries, key=lambda entry: entry.number))
-
-
-def _entry(
-    summary: r.RunSummary, number: int, label: str, seconds: Mapping[_Key, float]
-) -> HistoryEntry:
-    robots = []
-    for robot in summary.robots:
-        grades = {check: grade for check, grade in robot.grades.items() if grade not in _PASSED}
-        kept = {*grades, *KEPT_CHECKS}
-        robots.append(
-            HistoryRobot(
-                **{name: getattr(robot, name) for name in ("id", "candidate", "verdict")},
-                compared=robot.compared,
-                grades=grades,
-                worst={check: worst for check, worst in robot.worst.items() if check in kept},
-                seconds=seconds.get((robot.candidate, robot.id)),
-                case=robot.case.outcome if robot.case else None,
-            )
-        )
-    return HistoryEntry(
-        **{name: getattr(summary, name) for name in ("corpus", "environment", "options", "suite")},
-        number=number,
-        label=label,
-        converters={one.name: one.title for one in summary.converters},
-        robots=tuple(robots),
-    )

@@ -33,7 +33,7 @@ def test_largest_difference_has_the_largest_share_of_its_tolerance() -> None:
     found = {one.check.id: (one.robot.name, one.value) for one in figures}
     assert found["kinematics.position"] == ("Shifted", 0.0031)
     assert "structure.joint_types" not in found
-    groups = summary.worst_per_group(figures)
+    groups = summary.largest("group", figures)
     assert {one.check.group: round(one.share, 4) for one in groups} == {
         "kinematics": 310.0,
         "mass": 0.0003,

@@ -232,25 +232,24 @@ def defaults_schema(commands: Mapping[str, click.Command]) -> dict[str, Any]:
 
     tables = {}
     for name, command in commands.items():
-        if not isinstance(command, click.Group):
-            flags = {flag: _option_schema(one) for flag, one in _long_options(command).items()}
-            tables[name] = table(flags, description=command.get_short_help_str(200))
+        if isinstance(command, click.Group):
+            continue
+        properties = {}
+        for flag, option in _long_options(command).items():
+            kind = option.type
+            value: dict[str, Any] = {"type": _TYPES.get(kind.name.removesuffix(" range"), "string")}
+            if isinstance(kind, click.Choice):
+                value = {"enum": list(kind.choices)}
+            if option.multiple:
+                value = {"type": "array", "items": value}
+            properties[flag] = {"description": option.help or "", **value}
+        tables[name] = table(properties, description=command.get_short_help_str(200))
     dialect = "https://json-schema.org/draft/2020-12/schema"
     title = "Default values of options of urdf-usd"
     return {"$schema": dialect, "title": title, **table(tables)}
 
 
 _TYPES = {"integer": "integer", "float": "number", "boolean": "boolean"}
-
-
-def _option_schema(option: click.Option) -> dict[str, Any]:
-    kind = option.type
-    value: dict[str, Any] = {"type": _TYPES.get(kind.name.removesuffix(" range"), "string")}
-    if isinstance(kind, click.Choice):
-        value = {"enum": list(kind.choices)}
-    if option.multiple:
-        value = {"type": "array", "items": value}
-    return {"description": option.help or "", **value}
 
 
 # Robots
