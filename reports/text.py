@@ -129,7 +129,11 @@ def quantity(value: float, unit: str, digits: int = 2) -> str:
     rounded = float(f"{value:.{digits - 1}e}")
     number = value if abs(value) >= 10**digits else rounded
     if unit == "1":
-        return _ratio(number, digits)
+        if abs(number) < _SMALLEST_PERCENTAGE:
+            return _plain(number, "", digits)
+        if abs(number) < _LARGEST_PLAIN / 100:
+            return f"{_decimal(number * 100, digits, grouped=True)} %"
+        return _plain(number * 100, "%", digits)
     if unit == "kg":
         grams = abs(number) < _SMALLEST_MANTISSA
         return _prefixed(number * 1e3, "g", digits) if grams else _plain(number, "kg", digits)
@@ -177,14 +181,6 @@ def unit_symbol(unit: str) -> str:
     """Typeset a unit: ``kg m^2`` becomes ``kg·m²``."""
     raised = re.sub(r"\^(-?\d+)", lambda m: m[1].translate(_SUPERSCRIPTS), unit)
     return _OR.join(choice.replace(" ", "·") for choice in raised.split(_OR))
-
-
-def _ratio(number: float, digits: int) -> str:
-    if abs(number) < _SMALLEST_PERCENTAGE:
-        return _plain(number, "", digits)
-    if abs(number) < _LARGEST_PLAIN / 100:
-        return f"{_decimal(number * 100, digits, grouped=True)} %"
-    return _plain(number * 100, "%", digits)
 
 
 def _prefixed(number: float, unit: str, digits: int) -> str:

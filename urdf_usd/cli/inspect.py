@@ -170,8 +170,18 @@ def _link_lines(inspection: Inspection, link: m.Link) -> Iterator[Text]:
         role = "visual" if isinstance(shape, m.Visual) else "collision"
         words = _size(shape.geometry, inspection.meshes.by_path), *_placement(shape.origin)
         line = Text.assemble((role, "green"), f" {_shown(', '.join(words))}")
-        if isinstance(shape, m.Visual) and shape.material:
-            line.append_text(_material(shape.material))
+        if isinstance(shape, m.Visual) and (material := shape.material):
+            line.append(", ")
+            if material.rgba:
+                hexadecimal = "#" + "".join(
+                    f"{round(255 * part):02x}" for part in material.rgba[:3]
+                )
+                line.append("■", hexadecimal).append(f" {hexadecimal}")
+                opacity = material.rgba[3]
+                line.append(f" opacity {_number(opacity)} " if opacity < 1.0 else " ")
+            if material.texture_uri:
+                line.append(f"texture {_shown(material.texture_uri)} ")
+            line.append(_shown(material.name or ""))
         yield line
 
 
@@ -227,18 +237,6 @@ def _size(geometry: m.Geometry, meshes: Mapping[str, MeshExtent]) -> str:
             return f"mesh {name}{scaled} ({content})"
         case _:
             assert_never(geometry)
-
-
-def _material(material: m.Material) -> Text:
-    text = Text(", ")
-    if material.rgba:
-        hexadecimal = "#" + "".join(f"{round(255 * part):02x}" for part in material.rgba[:3])
-        text.append("■", hexadecimal).append(f" {hexadecimal}")
-        opacity = material.rgba[3]
-        text.append(f" opacity {_number(opacity)} " if opacity < 1.0 else " ")
-    if material.texture_uri:
-        text.append(f"texture {_shown(material.texture_uri)} ")
-    return text.append(_shown(material.name or ""))
 
 
 def _total_lines(totals: Totals) -> Iterator[Text]:

@@ -234,36 +234,31 @@ def explained_failures(*, debug: bool) -> Iterator[None]:
         raise click.exceptions.Exit(ExitCode.PIPE_CLOSED) from error
     except (KeyboardInterrupt, Exception) as error:
         code = ExitCode.NOT_DONE
-        if isinstance(error, KeyboardInterrupt):
-            say("interrupted")
-            code = ExitCode.INTERRUPTED
-        else:
-            _explain(error, debug=debug)
+        match error:
+            case KeyboardInterrupt():
+                say("interrupted")
+                code = ExitCode.INTERRUPTED
+            case OSError():
+                reason = error.strerror or str(error)
+                say_error(f"{error.filename}: {reason}" if error.filename else reason)
+            case MemoryError():
+                say_error("not enough memory")
+            case ConversionError():
+                show_diagnostics(error.diagnostics)
+                if reason := refused_warnings(error):
+                    say_error(f"not converted: {reason}")
+            case _ if type(error).__module__.startswith(_PACKAGE):
+                say_error(str(error))
+            case _:
+                text = truncate(" ".join(str(error).split()), _LONGEST)
+                say_error(f"this is a bug in urdf-usd: {type(error).__name__}: {text}")
+                system = f"Python {platform.python_version()}, {platform.system()}"
+                versions = f"({DISTRIBUTION} {metadata.version(DISTRIBUTION)}, {system})"
+                traced = "the traceback" if debug else "the traceback from 'urdf-usd --debug …'"
+                say(f"Please report it {versions} with {traced}.")
         if debug:
             click.echo(traceback.format_exc(), err=True, nl=False)
         raise click.exceptions.Exit(code) from error
-
-
-def _explain(error: Exception, *, debug: bool) -> None:
-    match error:
-        case OSError():
-            reason = error.strerror or str(error)
-            say_error(f"{error.filename}: {reason}" if error.filename else reason)
-        case MemoryError():
-            say_error("not enough memory")
-        case ConversionError():
-            show_diagnostics(error.diagnostics)
-            if reason := refused_warnings(error):
-                say_error(f"not converted: {reason}")
-        case _ if type(error).__module__.startswith(_PACKAGE):
-            say_error(str(error))
-        case _:
-            text = truncate(" ".join(str(error).split()), _LONGEST)
-            say_error(f"this is a bug in urdf-usd: {type(error).__name__}: {text}")
-            system = f"Python {platform.python_version()}, {platform.system()}"
-            versions = f"({DISTRIBUTION} {metadata.version(DISTRIBUTION)}, {system})"
-            traced = "the traceback" if debug else "the traceback from 'urdf-usd --debug …'"
-            say(f"Please report it {versions} with {traced}.")
 
 
 def refused_warnings(error: ConversionError) -> str:
