@@ -364,7 +364,8 @@ def coarsen(
     """Decimate (M, 3) triangles of (N, 3) points [m] on a grid of 65536 steps along each axis.
 
     There may be three times as many as ``target`` of meshes that can hardly be decimated; None if
-    no face is visible. ``made`` has the meshes that were made, by content.
+    no face is visible. ``made`` has the meshes that were made, by content: one of both sides is
+    decimated once, with the share that it has on the first.
     """
     # In float32, so that a mesh is equal before and after conversion.
     stored = np.asarray(points, np.float32).astype(np.float64)
@@ -375,7 +376,7 @@ def coarsen(
     span = np.where(extent > 0, extent, 1.0)
     whole, visible = _merged((stored - lower) / span, triangles, _FINE)
     content = b"".join(array.tobytes() for array in (whole, visible.astype(np.int32), lower, span))
-    key = hashlib.sha256(content + target.to_bytes(8, "big")).digest()
+    key = hashlib.sha256(content).digest()
     if key in made:
         return made[key]
     corners, faces = whole, visible
