@@ -28,16 +28,8 @@ from urdf_usd.conformance.engines.mujoco_models import link_distances
 from urdf_usd.conformance.engines.protocol import Observed, Outcome
 from urdf_usd.conformance.engines.statements import matrices, vec3, vec6
 from urdf_usd.conformance.observation import robot as obs
-from urdf_usd.conformance.observation.shapes import (
-    DIRECTIONS,
-    Appearance,
-    Role,
-    ShapeKind,
-    ShapeObservation,
-    Solid,
-    Surface,
-    merge_appearances,
-)
+from urdf_usd.conformance.observation import shapes as observed
+from urdf_usd.conformance.observation.shapes import Role, ShapeKind, ShapeObservation
 from urdf_usd.converter.simulation.resolution import Simulation, resolve
 from urdf_usd.converter.simulation.settings import SettingsFile
 from urdf_usd.converter.urdf.parse import parse
@@ -110,7 +102,6 @@ def configurations_of(expected: Expected) -> obs.Configurations:
 def compare_readings(
     expected: Expected, outcomes: Mapping[str, Outcome]
 ) -> tuple[CaseReadingRecord, ...]:
-    """Compare the expected values with every engine's observation of the USD."""
     readings = []
     for name, outcome in outcomes.items():
         reason = "no frame of the root"
@@ -159,7 +150,6 @@ def compare_case(case: Expected, actual: obs.Observation) -> CaseReadingRecord:
 
 
 def _unchecked(case: Expected, actual: obs.Observation) -> Iterator[Difference]:
-    """Compare what no check compares."""
     if obs.Quantity.LINKS in actual.states and case.name is not UNSET:
         yield _equal("robot", "name", case.name, actual.robot)
     if actual.articulation_roots is not None and case.articulation_roots is not UNSET:
@@ -294,16 +284,9 @@ def _merged(shapes: list[ShapeObservation]) -> list[ShapeObservation]:
     if len(shapes) < 2:
         return shapes
     whole = combined_surface(tuple(shapes))
-    surface = Surface(
-        support=tuple(whole.reach.tolist()),
-        area=whole.area,
-        edges=whole.edges,
-        oriented_area=vec3(whole.oriented),
-        volume=whole.volume,
-        center=vec3(whole.center),
-        triangles=whole.triangles,
-    )
-    looks = merge_appearances(part for shape in shapes for part in shape.appearances)
+    measures = whole.area, whole.edges, vec3(whole.oriented), whole.volume, vec3(whole.center)
+    surface = observed.Surface(tuple(whole.reach.tolist()), *measures, whole.triangles)
+    looks = observed.merge_appearances(part for shape in shapes for part in shape.appearances)
     return [structs.replace(shapes[0], surface=surface, appearances=looks)]
 
 
@@ -312,7 +295,7 @@ def _with_shape(values: ShapeValues, shape: ShapeObservation) -> ShapeObservatio
     stated, surface = _stated(values), shape.surface
     assert surface is not None  # noqa: S101  # as the caller knows
     shift = np.subtract(stated.get("position", shape.position), shape.position)
-    support = np.array(surface.support) + np.array(DIRECTIONS) @ shift
+    support = np.array(surface.support) + np.array(observed.DIRECTIONS) @ shift
     support[:3] = stated.get("upper", support[:3])
     support[3:6] = np.negative(stated.get("lower", -support[3:6]))
     looks = stated.get("appearances", ())
@@ -327,15 +310,9 @@ def _with_shape(values: ShapeValues, shape: ShapeObservation) -> ShapeObservatio
         texture = given.get("texture")
         unread = {"color"} - given.keys()
         unread |= set() if given.keys() & {"color", "texture"} else {"*"}
-        parts.append(
-            Appearance(
-                area=given.get("area", area / len(looks)),
-                color=given.get("color"),
-                opacity=given.get("opacity"),
-                texture=texture and files.get(texture, texture),
-                unread=frozenset(unread),
-            )
-        )
+        amounts = given.get("area", area / len(looks)), given.get("color"), given.get("opacity")
+        part = observed.Appearance(*amounts, texture and files.get(texture, texture))
+        parts.append(structs.replace(part, unread=frozenset(unread)))
     return structs.replace(
         shape,
         kind=ShapeKind(stated.get("kind", shape.kind)),
@@ -345,7 +322,10 @@ def _with_shape(values: ShapeValues, shape: ShapeObservation) -> ShapeObservatio
 
 
 def requested_settings(
-    description: SettingsFile, urdf: str, expected: obs.Observation, solids: Sequence[Solid] = ()
+    description: SettingsFile,
+    urdf: str,
+    expected: obs.Observation,
+    solids: Sequence[observed.Solid] = (),
 ) -> obs.SimulationObservation:
     """Return what a settings file requests of the USD of a robot."""
     robot = parse(urdf).robot
@@ -364,19 +344,10 @@ def requested_settings(
         }
         tolerated = {pair for pair, apart in free.items() if apart < _DEEP}
         tolerated |= {frozenset((one, link.name)) for one in thin for link in expected.links}
-    return obs.SimulationObservation(
-        drives=convert(settings.drives, tuple[obs.DriveObservation, ...], from_attributes=True),
-        armatures=settings.armatures,
-        limit_stiffnesses=settings.limit_stiffnesses,
-        limit_dampings=settings.limit_dampings,
-        positions=settings.positions,
+    return structs.replace(
+        convert(settings, obs.SimulationObservation, from_attributes=True),
         filtered_pairs=_sorted(filtered),
         tolerated_pairs=_sorted(tolerated),
-        self_collision=settings.self_collision,
-        contact_materials=tuple(
-            convert(one, obs.ContactMaterialObservation, from_attributes=True)
-            for one in settings.contact_materials
-        ),
         sources=tuple(_summary(settings, len(filtered))),
     )
 
@@ -404,7 +375,7 @@ def _summary(settings: Simulation, filtered: int) -> Iterator[str]:
 
 
 def touching_links(
-    expected: obs.Observation, solids: Sequence[Solid]
+    expected: obs.Observation, solids: Sequence[observed.Solid]
 ) -> dict[tuple[str, str], float]:
     """Return the distances of links that touch at rest, and may collide, the least first [m]."""
     distances, _ = link_distances(solids)

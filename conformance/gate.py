@@ -75,7 +75,6 @@ class Expectation(Struct, frozen=True, forbid_unknown_fields=True):
         return self.expires is not None and self.expires < (today or datetime.now(UTC).date())
 
     def __str__(self) -> str:
-        """Format it for messages."""
         by = "" if self.converter == OURS else f" by {self.converter}"
         return f"{self.robot} {self.check}{by}"
 
@@ -92,7 +91,6 @@ class Baseline(Struct, frozen=True):
         return structs.replace(self, expectations=tuple(ordered))
 
     def about(self, converters: Iterable[str]) -> dict[Place, Expectation]:
-        """Return the expectations for some converters, by key."""
         meant = frozenset(converters)
         return {one.place: one for one in self.expectations if one.converter in meant}
 
@@ -221,33 +219,29 @@ def _known(failure: FailureRecord, entry: Expectation) -> FailureRecord:
 def failures(
     records: Iterable[RobotRecord], *, fail_on: FailOn, strict: bool, unreadable: bool
 ) -> tuple[FailureRecord, ...]:
-    """List the failures, in the order of the records."""
     forgiven = set() if strict else set(_NOT_READ)
     if unreadable:
         forgiven.discard(Verdict.UNREADABLE)
     failing = [grade for grade in Grade if grade.severity >= _MILDEST[fail_on].severity]
-    found: list[tuple[RobotRecord, str, str, str]] = []
+    found = list[FailureRecord]()
     for record in records:
+        rows = list[tuple[str, str, str]]()
         case, verdict = record.case, record.verdict
         if case is not None and not case.outcome.passes:
             grade = Verdict.CRASHED if case.outcome is CaseOutcome.CRASHED else Verdict.FAILS
-            found.append((record, VERDICT, grade.value, f"{case.outcome.value}: {case.reason}"))
-        if verdict in forgiven or record.refused_as_expected:
-            continue
-        wrong = [check for check in record.checks if check.grade in failing]
-        # Parts of the USD itself may be missing, which no check is about.
-        incomplete = verdict is Verdict.INCOMPLETE and Grade.NOT_COMPARABLE in failing
-        if not wrong and verdict is Verdict.NOT_COMPARABLE:
-            wrong = [check for check in record.checks if check.grade is Grade.NOT_COMPARABLE]
-        if not wrong and (incomplete or not verdict.agrees):
-            found.append((record, VERDICT, verdict.value, record.reason))
-        found += ((record, check.id, check.grade.value, check.message) for check in wrong)
-    return tuple(
-        FailureRecord(
-            robot=one.id, check=check, grade=grade, message=message, converter=_converter(one)
-        )
-        for one, check, grade, message in found
-    )
+            rows.append((VERDICT, grade.value, f"{case.outcome.value}: {case.reason}"))
+        if verdict not in forgiven and not record.refused_as_expected:
+            wrong = [check for check in record.checks if check.grade in failing]
+            # Parts of the USD itself may be missing, which no check is about.
+            incomplete = verdict is Verdict.INCOMPLETE and Grade.NOT_COMPARABLE in failing
+            if not wrong and verdict is Verdict.NOT_COMPARABLE:
+                wrong = [check for check in record.checks if check.grade is Grade.NOT_COMPARABLE]
+            if not wrong and (incomplete or not verdict.agrees):
+                rows.append((VERDICT, verdict.value, record.reason))
+            rows += ((check.id, check.grade.value, check.message) for check in wrong)
+        robot = FailureRecord(robot=record.id, check="", grade="", converter=_converter(record))
+        found += (structs.replace(robot, check=c, grade=g, message=m) for c, g, m in rows)
+    return tuple(found)
 
 
 def updated_baseline(
@@ -256,18 +250,12 @@ def updated_baseline(
     """Return the baseline with which a run passes; what else it has of entries stays."""
     grades = _grades(records)
     known = {entry.place: entry for entry in baseline.expectations}
-    entries = {
-        place: entry
-        for place, entry in known.items()
-        if grades.get(place, entry.grade) == entry.grade
-    }
+    entries = {x: one for x, one in known.items() if grades.get(x, one.grade) == one.grade}
     for failure in current:
         robot, check, converter = failure.place
-        entries[failure.place] = (
-            structs.replace(known[failure.place], grade=failure.grade)
-            if failure.place in known
-            else Expectation(robot, check, failure.grade, REASON, OWNER, converter)
-        )
+        new = Expectation(robot, check, failure.grade, REASON, OWNER, converter)
+        entry = known.get(failure.place, new)
+        entries[failure.place] = structs.replace(entry, grade=failure.grade)
     return baseline.holding(entries.values())
 
 
@@ -278,10 +266,8 @@ def _converter(record: RobotRecord) -> str:
 def _grades(records: Iterable[RobotRecord]) -> dict[Place, str]:
     grades: dict[Place, str] = {}
     for record in records:
-        converter = _converter(record)
+        own = {check.id: check.grade.value for check in record.checks}
         if record.verdict is not Verdict.NOT_AVAILABLE:
-            verdict = Verdict.EXACT if record.checks else record.verdict
-            grades[record.id, VERDICT, converter] = verdict.value
-        for check in record.checks:
-            grades[record.id, check.id, converter] = check.grade.value
+            own[VERDICT] = (Verdict.EXACT if record.checks else record.verdict).value
+        grades |= {(record.id, check, _converter(record)): grade for check, grade in own.items()}
     return grades

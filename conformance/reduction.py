@@ -24,10 +24,9 @@ from typing import TypeAlias
 from lxml import etree
 from msgspec import Struct, structs
 
-from urdf_usd.conformance.converters.candidates import OWN, Candidate
 from urdf_usd.conformance.execution import job as execution
 from urdf_usd.conformance.execution.run import examine_in_workers
-from urdf_usd.conformance.options import DEFAULT_LIMITS, Limits
+from urdf_usd.conformance.options import RunOptions
 from urdf_usd.conformance.verdict.judged import REFERENCE
 from urdf_usd.converter import ConvertOptions
 from urdf_usd.converter.inputs import copy_files
@@ -118,25 +117,6 @@ def _element(repaired: RepairedElement) -> Element:
     element.text = repaired.text
     element.extend(_element(one) for one in repaired.children if ":" not in one.tag)
     return element
-
-
-def write_with_files(document: bytes, urdf: Path) -> None:
-    """Write a document into a folder, with copies of the files that it names."""
-    root = read_document(document)
-    copy_files(root, urdf.parent)
-    urdf.write_bytes(document_text(root))
-
-
-def edit(text: bytes, edits: Iterable[Edit]) -> bytes:
-    root = read_document(text)
-    nodes = list(root.iter(etree.Element))
-    for index, apply in edits:
-        apply(root, nodes[index])
-    return document_text(root)
-
-
-def list_edits(text: bytes, edits_of: Pass) -> tuple[Edit, ...]:
-    return tuple(edits_of(list(read_document(text).iter(etree.Element))))
 
 
 def _end(joint: Element, tag: str) -> str:
@@ -307,14 +287,6 @@ def _has_failure(record: RobotRecord, failure: Failure) -> bool:
     return failure in found
 
 
-class TrialOptions(Struct, frozen=True):
-    convert: ConvertOptions  # of our converter
-    candidate: Candidate = OWN  # the converter
-    engines: tuple[str, ...] = ()  # besides the reference and OpenUSD; all if empty
-    limits: Limits = DEFAULT_LIMITS
-    jobs: int = 1  # robots that are examined at the same time
-
-
 def _size(document: bytes) -> str:
     root = read_document(document)
     counts = {"link": len(root.findall("link")), "joint": len(root.findall("joint"))}
@@ -334,15 +306,16 @@ class Reduction(Struct, frozen=True):
 def reduce_robot(
     source: RobotSource,
     folder: Path,
-    options: TrialOptions,
+    options: RunOptions,
     check: str | None = None,
     progress: Callable[[str, int], None] = lambda *_: None,
 ) -> Reduction:
     """Write the smallest robot that is found to fail as a robot does, and is as valid.
 
     The folder receives the URDF and ``files/``. ``check`` has to fail; otherwise the first of these
-    counts: a conversion that fails, the first failing check, a crashed engine. ``progress`` is
-    called with size and number of tests when the robot got smaller.
+    counts: a conversion that fails, the first failing check, a crashed engine. The first of the
+    converters is used. ``progress`` is called with size and number of tests when the robot got
+    smaller.
 
     Raises:
         ReductionError: The robot does not fail, or not by its URDF document alone.
@@ -350,7 +323,7 @@ def reduce_robot(
         UnknownEngineError: An engine is named that is not installed.
     """
     document = standalone_document(source, options.convert)
-    numbers = itertools.count()
+    numbers, jobs_at_once = itertools.count(), options.jobs or 1
     with temporary_folder() as temporary:
 
         def examine(robots: Sequence[RobotSource], engines: _Engines) -> list[RobotRecord]:
@@ -362,15 +335,16 @@ def reduce_robot(
                         options=structs.replace(options.convert, keep_chains=True),
                         engines=engines,
                         limits=options.limits,
-                        candidate=options.candidate,
+                        candidate=options.converters[0],
                         names=(robot.id, robot.path.stem),
                     )
                     for number, robot in enumerate(robots)
                 ]
-                records = {}
-                for job, result in examine_in_workers(jobs, options.jobs):
-                    assert isinstance(result, execution.Examined)  # noqa: S101  # it is no check
-                    records[job.folder] = result.record
+                records = {
+                    job.folder: result.record
+                    for job, result in examine_in_workers(jobs, jobs_at_once)
+                    if isinstance(result, execution.Examined)
+                }
             return [records[job.folder] for job in jobs]
 
         def examine_texts(texts: Sequence[bytes], engines: _Engines) -> list[RobotRecord]:
@@ -414,10 +388,12 @@ def reduce_robot(
         if not _has_failure(record, failure):
             engines = every
         smallest, tests = document, 0
-        for smallest, tests in reduce_document(document, test, options.jobs):
+        for smallest, tests in reduce_document(document, test, jobs_at_once):
             progress(_size(smallest), tests)
         urdf = folder / f"{source.path.name.partition('.')[0]}.urdf"
-        write_with_files(smallest, urdf)
+        root = read_document(smallest)
+        copy_files(root, urdf.parent)
+        urdf.write_bytes(document_text(root))
         (record,) = examine([structs.replace(source, path=urdf, packages=(), arguments=())], every)
     if not _has_failure(record, failure):
         raise ReductionError(f"{failure.title}: {failure.example}; not again: not deterministic")
@@ -438,12 +414,22 @@ def reduce_document(
     """
     known = {text: True}
 
+    def list_edits(edits_of: Pass) -> list[Edit]:
+        return [*edits_of(list(read_document(text).iter(etree.Element)))]
+
+    def edited(edits: Sequence[Edit]) -> bytes:
+        root = read_document(text)
+        nodes = list(root.iter(etree.Element))
+        for index, apply in edits:
+            apply(root, nodes[index])
+        return document_text(root)
+
     def apply_chunk(edits_of: Pass, begin: int, size: int) -> tuple[bytes, int] | None:
         """Apply the first chunk of edits that keeps the failure; return where it begins."""
-        edits = list_edits(text, edits_of)
+        edits = list_edits(edits_of)
         begins = range(begin, len(edits), size)
         for first in range(0, len(begins), parallel):
-            tried = [(edit(text, edits[at : at + size]), at) for at in begins[first:][:parallel]]
+            tried = [(edited(edits[at : at + size]), at) for at in begins[first:][:parallel]]
             new = dict.fromkeys(one for one, _ in tried if len(one) <= len(text))
             unknown = [one for one in new if one not in known]
             if unknown:
@@ -457,7 +443,7 @@ def reduce_document(
     while text != before:
         before = text
         for edits_of in PASSES:
-            size = len(list_edits(text, edits_of))
+            size = len(list_edits(edits_of))
             while size:
                 # Edits before `begin` were tried; the document has changed since.
                 begin = 0

@@ -30,7 +30,7 @@ from typing import Any, TypeAlias
 
 import mujoco
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import structs
 from numpy.typing import NDArray
 from pxr import Usd, UsdPhysics
 
@@ -108,8 +108,12 @@ def simulate_asset(usd: Path, simulators: Sequence[Simulator]) -> Iterator[dict[
     if driven:
         near, high, low = _targets(driven, paths)
         phases.append([{"steps": _MOVE, "targets": near}])
+        # From rest to rest, along a cosine.
+        parts = [(1 - math.cos(math.pi * n / _TARGETS)) / 2 for n in range(1, _TARGETS + 1)]
         for start, end in ((near, high), (high, low)):
-            phases.append([*_ramp(start, end), {"steps": _MOVE, "targets": end}])
+            way = ({x: (1 - part) * start[x] + part * end[x] for x in end} for part in parts)
+            ramp = [{"steps": _RAMP, "targets": targets} for targets in way]
+            phases.append([*ramp, {"steps": _MOVE, "targets": end}])
     request = {
         "usd": str(usd),
         "colliders": colliders,
@@ -126,7 +130,7 @@ def simulate_asset(usd: Path, simulators: Sequence[Simulator]) -> Iterator[dict[
         answers[MUJOCO]["seconds"] = time.perf_counter() - begun
         answers |= {one.name: answer for one, answer in zip(simulators, found, strict=True)}
     counts, targets = [len(phase) for phase in phases], [phase[-1]["targets"] for phase in phases]
-    moved = {n: _motion(a, counts, paths) for n, a in answers.items() if "error" not in a}
+    moved = {n: _Motion(a, counts, paths) for n, a in answers.items() if "error" not in a}
     for name, answer in answers.items():
         row = {"simulator": name, "seconds": answer.get("seconds")}
         if name not in moved:
@@ -145,39 +149,27 @@ def simulate_asset(usd: Path, simulators: Sequence[Simulator]) -> Iterator[dict[
         yield row
 
 
-class _Motion(Struct, frozen=True):
+class _Motion:
     """Samples of a simulator in each phase, (S, n) of n joints."""
 
-    joints: dict[str, obs.JointObservation]  # by path
-    angular: Units  # (n)
-    positions: list[Array]  # [rad or m]
-    velocities: list[Array]
+    def __init__(
+        self,
+        answer: Mapping[str, Any],
+        counts: Sequence[int],  # numbers of segments of phases, which are joined
+        paths: Mapping[str, obs.JointObservation],
+    ) -> None:
+        self.joints = {path: paths[path] for path in answer["joints"]}
+        self.angular: Units = np.array([_is_angular(x) for x in self.joints.values()], bool)  # (n)
+        samples: list[list[Array]] = []
+        for name in ("positions", "velocities"):
+            segments = iter(answer["segments"])
+            rows = [[row for _ in range(count) for row in next(segments)[name]] for count in counts]
+            samples.append([np.reshape(own, (len(own), len(self.joints))) for own in rows])
+        self.positions, self.velocities = samples
 
     def named(self, rows: Sequence[int]) -> list[str]:
         names = [joint.name for joint in self.joints.values()]
         return [names[row] for row in rows]
-
-
-def _motion(
-    answer: Mapping[str, Any], counts: Sequence[int], paths: Mapping[str, obs.JointObservation]
-) -> _Motion:
-    """Join the segments of each phase."""
-    joints = {path: paths[path] for path in answer["joints"]}
-    samples: dict[str, list[Array]] = {}
-    for name in ("positions", "velocities"):
-        segments = iter(answer["segments"])
-        rows = [[row for _ in range(count) for row in next(segments)[name]] for count in counts]
-        samples[name] = [np.reshape(own, (len(own), len(joints))) for own in rows]
-    angular = np.array([_is_angular(joint) for joint in joints.values()], bool)
-    return _Motion(joints, angular, **samples)
-
-
-def _ramp(start: Mapping[str, float], end: Mapping[str, float]) -> Iterator[dict[str, Any]]:
-    """Yield segments in which targets move from rest to rest, along a cosine."""
-    for number in range(1, _TARGETS + 1):
-        part = (1.0 - math.cos(math.pi * number / _TARGETS)) / 2.0
-        targets = {path: (1.0 - part) * start[path] + part * end[path] for path in end}
-        yield {"steps": _RAMP, "targets": targets}
 
 
 def _targets(

@@ -32,11 +32,10 @@ from numpy.typing import NDArray
 from urdf_usd.conformance.engines import mujoco_models as models
 from urdf_usd.conformance.engines import protocol, statements
 from urdf_usd.conformance.engines.mesh_materials import light
+from urdf_usd.conformance.engines.statements import Array
 from urdf_usd.conformance.engines.surfaces import ellipsoid_surface, mesh_surface, primitive_surface
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation import shapes as observed
-
-Array = NDArray[np.float64]
 
 NAME = "mujoco-mjcf"
 WORLD = "world"
@@ -503,28 +502,26 @@ def _appearance(model: mujoco.MjModel, geom: int, area: float) -> observed.Appea
     """State colour and opacity, except for those of a textured material."""
     # Light that a material emits or reflects is computed in another way than USD's: what it states
     # of these is not compared.
-    material = int(model.geom_matid[geom])
-    rgba = model.geom_rgba[geom]
-    if material >= 0 and (rgba == _DEFAULT_RGBA).all():
-        rgba = model.mat_rgba[material]
-    textured = material >= 0 and (model.mat_texid[material] >= 0).any()
+    material, rgba = int(model.geom_matid[geom]), model.geom_rgba[geom]
+    is_default = (rgba == (0.5, 0.5, 0.5, 1.0)).all()
+    unread = {"ior", "roughness", "specularColor", "useSpecularWorkflow"}
+    properties: tuple[tuple[str, tuple[float, ...]], ...] = ()
+    # The default colour is not in the file.
+    is_unstated = is_default
+    if material >= 0:
+        rgba = model.mat_rgba[material] if is_default else rgba
+        is_unstated = (model.mat_texid[material] >= 0).any()
+        if model.mat_emission[material] > 0:
+            unread.add("emissiveColor")
+        if model.mat_metallic[material] > 0:
+            properties = (("metallic", (float(model.mat_metallic[material]),)),)
+    if is_unstated:
+        return observed.Appearance(area, color=None, opacity=None, unread=frozenset("*"))
     # MuJoCo's renderer shows the numbers as they are, as those of a URDF. Its float32 are read as
     # the shortest decimals, which are those of the file.
     *color, opacity = (float(str(value)) for value in rgba)
-    # The default colour is not in the file.
-    if textured or (material < 0 and (rgba == _DEFAULT_RGBA).all()):
-        return observed.Appearance(area, color=None, opacity=None, unread=frozenset("*"))
-    unread, properties = {"ior", "roughness", "specularColor", "useSpecularWorkflow"}, {}
-    if material >= 0 and model.mat_emission[material] > 0:
-        unread.add("emissiveColor")
-    if material >= 0 and model.mat_metallic[material] > 0:
-        properties["metallic"] = (float(model.mat_metallic[material]),)
-    return observed.Appearance(
-        area, light(color), opacity, properties=tuple(properties.items()), unread=frozenset(unread)
-    )
-
-
-_DEFAULT_RGBA = np.array([0.5, 0.5, 0.5, 1.0], np.float32)
+    look = observed.Appearance(area, light(color), opacity)
+    return structs.replace(look, properties=properties, unread=frozenset(unread))
 
 
 def _simulation(
@@ -648,7 +645,9 @@ def _uncompared_of_model(model: mujoco.MjModel, held: bool) -> dict[str, int]:
         "joint springs": sum(bool(np.any(model.jnt_stiffness[joint])) for joint in joints),
         "bodies with gravity compensation": model.ngravcomp,
         "limits of ball joints": sum(
-            bool(model.jnt_limited[j]) for j in joints if model.jnt_type[j] == _BALL
+            bool(model.jnt_limited[joint])
+            for joint in joints
+            if model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_BALL
         ),
         "mocap bodies": model.nmocap,
         "textured materials": int((model.mat_texid >= 0).any(axis=1).sum()),
@@ -659,6 +658,3 @@ def _uncompared_of_model(model: mujoco.MjModel, held: bool) -> dict[str, int]:
         of_world &= np.array(model.geom_type) != kind
     counts["geoms of the world"] = int(of_world.sum())
     return counts
-
-
-_BALL = mujoco.mjtJoint.mjJNT_BALL

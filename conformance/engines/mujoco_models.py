@@ -12,18 +12,14 @@ import copy
 import itertools
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TypeAlias
 
 import mujoco
 import numpy as np
 from msgspec import Struct, structs
-from numpy.typing import NDArray
 
-from urdf_usd.conformance.engines.statements import matrices, quats_wxyz, read_only
+from urdf_usd.conformance.engines.statements import Array, matrices, quats_wxyz, read_only
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.shapes import ShapeKind, Solid
-
-Array: TypeAlias = NDArray[np.float64]
 
 _ROOT_FREEDOMS = 6
 # Added to the inertia of fixed degrees of freedom [kg, kg m^2]: in 1 s, a force of 1 kN
@@ -268,23 +264,19 @@ def _couple_to_heads(model: mujoco.MjModel) -> None:
     """Couple joints to the heads of their chains, as writers of USD may do."""
     # MuJoCo's couplings are slightly compliant, so that a chain is softer.
     index_of = {
-        int(model.eq_obj1id[index]): index
+        str(model.eq_obj1id[index]): index
         for index in range(model.neq)
         if model.eq_type[index] == mujoco.mjtEq.mjEQ_JOINT and model.eq_obj2id[index] >= 0
     }
-    written = {
-        follower: (int(model.eq_obj2id[index]), *model.eq_data[index, :2].tolist())
-        for follower, index in index_of.items()
-    }
+    written = {}
     for follower, index in index_of.items():
-        leader, offset, multiplier = written[follower]
-        seen = {follower}
-        while leader in written and leader not in seen:
-            seen.add(leader)
-            leader, further, factor = written[leader]
-            offset, multiplier = offset + multiplier * further, multiplier * factor
-        model.eq_obj2id[index] = leader
-        model.eq_data[index, :2] = offset, multiplier
+        offset, multiplier = model.eq_data[index, :2].tolist()
+        leader = str(model.eq_obj2id[index])
+        written[follower] = obs.MimicObservation(leader, multiplier, offset)
+    for follower, index in index_of.items():
+        if head := obs.head_coupling(follower, written.get):
+            model.eq_obj2id[index] = int(head.leader)
+            model.eq_data[index, :2] = head.offset, head.multiplier
 
 
 def _altered(model: mujoco.MjModel, random: np.random.Generator) -> mujoco.MjModel:

@@ -17,17 +17,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from msgspec import Struct, structs
-from numpy.typing import NDArray
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
 
 from urdf_usd.conformance.engines import protocol, statements
 from urdf_usd.conformance.engines.openusd import reading as stages
 from urdf_usd.conformance.engines.openusd.engine import OpenusdEngine
 from urdf_usd.conformance.engines.process import Simulator
-from urdf_usd.conformance.engines.statements import matrices_of_xyzw, quats_wxyz
+from urdf_usd.conformance.engines.statements import Array, matrices_of_xyzw, quats_wxyz
 from urdf_usd.conformance.observation import robot as obs
 
-Array: TypeAlias = NDArray[np.float64]
 # Attributes of a link or a joint, by PhysX's name.
 Attributes: TypeAlias = Mapping[str, Sequence[float]]
 

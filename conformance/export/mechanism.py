@@ -17,22 +17,11 @@ import numpy as np
 from msgspec import Struct, structs
 from pxr import Sdf, Usd, UsdGeom, UsdPhysics
 
+from urdf_usd.conformance.engines.openusd import joints as connecting
+from urdf_usd.conformance.engines.openusd import reading as stages
 from urdf_usd.conformance.engines.openusd import simulation
-from urdf_usd.conformance.engines.openusd.joints import (
-    Connection,
-    connections,
-    free_axes,
-    span_tree,
-)
-from urdf_usd.conformance.engines.openusd.reading import (
-    PROXIES,
-    WORLD,
-    Reading,
-    applied_schemas,
-    number_attribute,
-    text_attribute,
-    urdf_name,
-)
+from urdf_usd.conformance.engines.openusd.joints import Connection
+from urdf_usd.conformance.engines.openusd.reading import WORLD, Reading, text_attribute
 from urdf_usd.conformance.engines.statements import Array, inverses, vec3
 from urdf_usd.conformance.export.links import StageLink, legible_name, read_custom, rigid
 from urdf_usd.conformance.observation.robot import JointType
@@ -112,10 +101,10 @@ def _unique_names(kind: str, prims: Sequence[Usd.Prim], notes: list[Diagnostic])
 
 def read_connections(reading: Reading, notes: list[Diagnostic]) -> list[Connection]:
     """Return the joints that connect something, in stage order."""
-    found, omitted = connections(reading, welds=False)
+    found, omitted = connecting.connections(reading, welds=False)
     notes += itertools.starmap(Diagnostic, omitted)
     order: dict[str, int] = {}
-    for prim in Usd.PrimRange(reading.robot, PROXIES):
+    for prim in Usd.PrimRange(reading.robot, stages.PROXIES):
         path = str(prim.GetPath())
         order[path] = len(order)
         descriptor = reading.joints.get(path)
@@ -247,7 +236,7 @@ def _read_motion(
         message = f"the cone limit of joint {joint.path} is left out"
         notes.append(Diagnostic("joint-limit-approximated", message))
     # Limits of the free axes [m or rad], in the order from side 0 to side 1.
-    free = free_axes(descriptor, reading.units) if is_generic else {}
+    free = connecting.free_axes(descriptor, reading.units) if is_generic else {}
     is_bounded = len(free) > 1 and any(x != (-math.inf, math.inf) for x in free.values())
     axes: list[tuple[str, m.Vec3, m.Range]] = []
     declared = None
@@ -288,7 +277,7 @@ def _read_motion(
 def _is_polynomial(prim: Usd.Prim) -> bool:
     """Whether MuJoCo's coupling of a joint is not linear."""
     powers = (prim.GetAttribute(f"mjc:coef{power}").Get() for power in (2, 3, 4))
-    return simulation.MUJOCO in applied_schemas(prim) and any(powers)
+    return simulation.MUJOCO in stages.applied_schemas(prim) and any(powers)
 
 
 def _dropped_settings(stage: Usd.Stage, prims: Sequence[Usd.Prim]) -> Iterator[Diagnostic]:
@@ -342,7 +331,7 @@ class Mechanism:
         }
         free = [body for body in members if body not in carried] or members
         marked = [x for x in free if reading.prim(x).HasAPI(UsdPhysics.ArticulationRootAPI)]
-        tree = span_tree(connected, members, (marked or free)[:1])
+        tree = connecting.span_tree(connected, members, (marked or free)[:1])
         for loop in tree.loops:
             message = f"joint {loop.path} closes a loop; left out, --loops keeps it as data"
             notes.append(Diagnostic("joint-loop-opened", message))
@@ -525,7 +514,7 @@ class Mechanism:
         bound = max(-lower, upper) * units.effort(angular=freedom.angular)
 
         def own(name: str) -> float | None:
-            return None if of_axis else number_attribute(prim, f"urdf:{name}")
+            return None if of_axis else stages.number_attribute(prim, f"urdf:{name}")
 
         def number(field: str) -> float | None:
             """Return the first number of schemas, or the smallest effort; ours if it is equal."""
@@ -560,14 +549,16 @@ class Mechanism:
         chain, or state nothing, the coupling of these is returned.
         """
         leader = text_attribute(prim, "urdf:mimic:joint")
-        multiplier = number_attribute(prim, "urdf:mimic:multiplier")
-        offset = number_attribute(prim, "urdf:mimic:offset")
+        multiplier = stages.number_attribute(prim, "urdf:mimic:multiplier")
+        offset = stages.number_attribute(prim, "urdf:mimic:offset")
         custom = None
         if leader in self._single.values() and multiplier is not None and offset is not None:
             custom = m.Mimic(str(leader), multiplier, offset)
         remarks: list[str] = []
-        found = simulation.coupling(urdf_name(prim), self._reading, remarks)
-        is_read = found is not None and found.leader in {*self._single.values()} - {urdf_name(prim)}
+        found = simulation.coupling(stages.urdf_name(prim), self._reading, remarks)
+        is_read = found is not None and found.leader in {*self._single.values()} - {
+            stages.urdf_name(prim)
+        }
         if found is None or not is_read or _is_polynomial(prim) or (custom and not remarks):
             return custom
         return m.Mimic(found.leader, found.multiplier + 0.0, found.offset + 0.0)
@@ -575,7 +566,7 @@ class Mechanism:
     def _faulty_leaders(self, prim: Usd.Prim) -> Iterator[Diagnostic]:
         """Find couplings to a prim that is no joint of the robot, or to the joint itself."""
         # Those to no joint are not read, nor are polynomials of MuJoCo.
-        applied, path = applied_schemas(prim), prim.GetPath()
+        applied, path = stages.applied_schemas(prim), prim.GetPath()
         if _is_polynomial(prim):
             message = f"joint {path} follows a polynomial of another; omitted"
             yield Diagnostic("mimic-polynomial", message)

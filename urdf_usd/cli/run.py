@@ -22,7 +22,8 @@ from urdf_usd.conformance.execution import run as execution
 from urdf_usd.conformance.execution.folder import claim_run_folder
 from urdf_usd.conformance.execution.worker import ClusterError, call_on_usd, processors
 from urdf_usd.conformance.gate import Baseline, read_baseline
-from urdf_usd.conformance.reduction import TrialOptions, bug_report, reduce_robot
+from urdf_usd.conformance.options import RunOptions
+from urdf_usd.conformance.reduction import bug_report, reduce_robot
 from urdf_usd.converter.diagnostics import ConversionError
 from urdf_usd.converter.options import command_words
 from urdf_usd.converter.scratch import scratch_folder
@@ -281,9 +282,9 @@ def reduce(options: Reduce) -> None:
     (candidate,), _ = parse_converters(Converters(texts=named))
     if out.exists() and any(out.iterdir()):
         raise CommandError(f"{out} is not empty; name a new folder")
-    trials = TrialOptions(
+    trials = RunOptions(
         convert=with_stated_settings(options.conversion),
-        candidate=candidate,
+        converters=(candidate,),
         engines=options.engines,
         limits=options.limits,
         jobs=options.jobs or processors(),
