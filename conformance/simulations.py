@@ -80,12 +80,10 @@ _LOCKED = 1e-6
 
 def behave(usd: str, simulators: Sequence[str], timeout: float) -> tuple[dict[str, Any], ...]:
     """Simulate an asset in MuJoCo and others of :data:`PROGRAMS`, with a limit of time [s]."""
-    processes = [Simulator(name, PROGRAMS[name], timeout=timeout) for name in simulators]
     with ExitStack() as stack:
-        for process in processes:
-            stack.enter_context(process)
+        processes = [Simulator(name, PROGRAMS[name], timeout=timeout) for name in simulators]
         try:
-            return tuple(simulate_asset(Path(usd), processes))
+            return tuple(simulate_asset(Path(usd), [*map(stack.enter_context, processes)]))
         except UnsupportedError as error:
             raise StageError((Diagnostic("stage-unreadable", str(error)),)) from error
 
@@ -96,7 +94,19 @@ def simulate_asset(usd: Path, simulators: Sequence[Simulator]) -> Iterator[dict[
     Yields a row for MuJoCo and each simulator, for JSON: ``state``, and joints by what they do. An
     asset that OpenUSD refuses raises UnsupportedError.
     """
-    seen, chosen, paths, colliders = _read(usd)
+    engine = OpenusdEngine()
+    with captured_diagnostics():
+        # With the joints at zero.
+        joints = engine.observe(Request(str(usd), obs.Configurations((), (), ("zero",)))).joints
+        whole = configurations(joints, 1)
+        chosen = structs.replace(whole, velocities=(), root=None, rollout=None, motion_count=0)
+        seen = engine.observe(Request(str(usd), chosen))
+        stage = Usd.Stage.Open(str(usd))
+        prims = list(Usd.PrimRange(stage.GetPseudoRoot(), Usd.TraverseInstanceProxies()))
+        named = {str(p.GetPath()): urdf_name(p) for p in prims if p.IsA(UsdPhysics.Joint)}
+        colliders = [str(p.GetPath()) for p in prims if p.HasAPI(UsdPhysics.CollisionAPI)]
+    movable = {joint.name: joint for joint in seen.joints if joint.type in ONE_AXIS}
+    paths = {path: movable[name] for path, name in named.items() if name in movable}
     by_name = {joint.name: path for path, joint in paths.items()}
     driven = {
         by_name[drive.joint]: drive.target_position or 0.0
@@ -266,25 +276,6 @@ def differing_joints(one: Array, other: Array, angular: Units) -> list[int]:
     moved = np.maximum(*(np.abs(p - p[0]).max(axis=0) for p in (one, other)))
     allowed = np.where(angular, *_SAME) + _RELATIVE * moved
     return np.flatnonzero(~(np.abs(one[-1] - other[-1]) <= allowed)).tolist()
-
-
-def _read(
-    usd: Path,
-) -> tuple[obs.Observation, obs.Configurations, dict[str, obs.JointObservation], list[str]]:
-    """Read an asset with its joints at zero: joints with one axis by prim path; colliders."""
-    engine = OpenusdEngine()
-    with captured_diagnostics():
-        joints = engine.observe(Request(str(usd), obs.Configurations((), (), ("zero",)))).joints
-        whole = configurations(joints, 1)
-        chosen = structs.replace(whole, velocities=(), root=None, rollout=None, motion_count=0)
-        seen = engine.observe(Request(str(usd), chosen))
-        stage = Usd.Stage.Open(str(usd))
-        prims = list(Usd.PrimRange(stage.GetPseudoRoot(), Usd.TraverseInstanceProxies()))
-        named = {str(p.GetPath()): urdf_name(p) for p in prims if p.IsA(UsdPhysics.Joint)}
-        colliders = [str(p.GetPath()) for p in prims if p.HasAPI(UsdPhysics.CollisionAPI)]
-    movable = {joint.name: joint for joint in seen.joints if joint.type in ONE_AXIS}
-    paths = {path: movable[name] for path, name in named.items() if name in movable}
-    return seen, chosen, paths, colliders
 
 
 def _is_angular(joint: obs.JointObservation) -> bool:

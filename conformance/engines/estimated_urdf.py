@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from urdf_usd.conformance.engines import surfaces
 from urdf_usd.conformance.engines.meshes import LoadedMesh
-from urdf_usd.conformance.engines.prepared_urdf import UrdfCopy, UrdfElement, find_mesh, prepare
+from urdf_usd.conformance.engines.prepared_urdf import UrdfCopy, find_mesh, prepare
 from urdf_usd.conformance.engines.reference import mesh_of, placement, read_kept
 from urdf_usd.conformance.engines.statements import Array
 from urdf_usd.converter.robot import model
@@ -67,8 +67,16 @@ def estimate_urdf(
             if file is not None:
                 element.set("filename", str(file))
         for element in copy.robot.iterfind("link"):
-            if found := estimates.get(element.get("name", "")):
-                _state(element, *found)
+            if (found := estimates.get(element.get("name", ""))) is None:
+                continue
+            for former in element.findall("inertial"):
+                element.remove(former)
+            mass, solid, center = found
+            inertial, xyz = etree.SubElement(element, "inertial"), map(repr, center.tolist())
+            etree.SubElement(inertial, "origin", xyz=" ".join(xyz), rpy="0 0 0")
+            etree.SubElement(inertial, "mass", value=repr(float(mass)))
+            moments = map(repr, (mass / solid.volume * solid.inertia)[np.triu_indices(3)].tolist())
+            etree.SubElement(inertial, "inertia", dict(zip(_TENSOR, moments, strict=True)))
 
     return EstimatedUrdf(prepare(path, (estimate,)).text, frozenset(estimates))
 
@@ -80,7 +88,6 @@ def _mass(link: model.Link) -> float:
 
 
 def _weightless(tree: Tree, base: str) -> frozenset[str]:
-    """Return the links whose mass is missing."""
     # A group of links that fixed joints connect needs a mass if it moves or if no link of the robot
     # has one. Scenery, which has neither masses nor moving joints, needs none.
     groups, root = rigid_groups(tree), tree.link[tree.root]
@@ -96,16 +103,6 @@ def _weightless(tree: Tree, base: str) -> frozenset[str]:
         if massive.isdisjoint(group) and not (is_held and root.name in group)
         for name in group
     )
-
-
-def _state(link: UrdfElement, mass: float, solid: surfaces.Solid, center: Array) -> None:
-    for former in link.findall("inertial"):
-        link.remove(former)
-    inertial = etree.SubElement(link, "inertial")
-    etree.SubElement(inertial, "origin", xyz=" ".join(map(repr, center.tolist())), rpy="0 0 0")
-    etree.SubElement(inertial, "mass", value=repr(float(mass)))
-    moments = (mass / solid.volume * solid.inertia)[np.triu_indices(3)].tolist()
-    etree.SubElement(inertial, "inertia", dict(zip(_TENSOR, map(repr, moments), strict=True)))
 
 
 def _solid(link: model.Link) -> surfaces.Solid | None:

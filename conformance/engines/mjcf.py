@@ -156,7 +156,15 @@ def _read(path: str, changed: int) -> MjcfRobot:
         reason = " ".join(str(error).split())
         raise protocol.UnsupportedError(f"MuJoCo refuses it: {reason}") from error
     up = statements.matrices(model.qpos0[3:7])[2] if root else np.eye(3)[2]
-    _count_from_initial_pose(model)
+    # Subtract ``ref`` from positions and limits; leave out what is no rigid-body motion.
+    for joint in range(model.njnt):
+        if obs.COORDINATES[_TYPES[model.jnt_type[joint]]] == 1:
+            address = model.jnt_qposadr[joint]
+            model.jnt_range[joint] -= model.qpos0[address]
+            model.qpos_spring[address] -= model.qpos0[address]
+            model.qpos0[address] = 0.0
+    model.opt.gravity = _GRAVITY
+    model.body_gravcomp[:] = 0.0
     uncompared.update(_uncompared_of_model(model, held))
     notes = tuple(f"MuJoCo warns: {' '.join(text.split())}" for text in dict.fromkeys(messages))
     # A root without mass is singular.
@@ -204,18 +212,6 @@ def _compiled(spec: mujoco.MjSpec, root: mujoco.MjsBody | None) -> tuple[mujoco.
         model.dof_damping[_ROOT_FREEDOMS:] = held.dof_damping
         model.jnt_stiffness[1:] = held.jnt_stiffness
     return model, True
-
-
-def _count_from_initial_pose(model: mujoco.MjModel) -> None:
-    """Subtract ``ref`` from positions and limits; leave out what is no rigid-body motion."""
-    for joint in range(model.njnt):
-        if obs.COORDINATES[_TYPES[model.jnt_type[joint]]] == 1:
-            address = model.jnt_qposadr[joint]
-            model.jnt_range[joint] -= model.qpos0[address]
-            model.qpos_spring[address] -= model.qpos0[address]
-            model.qpos0[address] = 0.0
-    model.opt.gravity = _GRAVITY
-    model.body_gravcomp[:] = 0.0
 
 
 def _structure(
@@ -418,11 +414,11 @@ def _geoms(
 ) -> Iterator[tuple[int, str, observed.ShapeKind, tuple[float, ...], Array]]:
     """Yield number, link, kind, size and (4, 4) transform to the link of the geoms of links."""
     for geom in range(model.ngeom):
-        link, transform = links.get(int(model.geom_bodyid[geom])), np.eye(4)
+        link = links.get(int(model.geom_bodyid[geom]))
         if link is None or model.geom_type[geom] in _UNREAD_GEOMS:
             continue
-        transform[:3, :3] = statements.matrices(model.geom_quat[geom])
-        transform[:3, 3] = model.geom_pos[geom]
+        turn = statements.matrices(model.geom_quat[geom])
+        transform = statements.transforms(turn, model.geom_pos[geom])
         kind, factors = _KINDS[int(model.geom_type[geom])]
         size = tuple((model.geom_size[geom, : len(factors)] * factors).tolist())
         yield geom, link, kind, size, transform
@@ -532,10 +528,8 @@ def _simulation(
         for joint, name in joints.items()
         if obs.COORDINATES[_TYPES[model.jnt_type[joint]]] == 1
     )
-    pairs = (
-        sorted((names[signature >> 16], names[signature & 0xFFFF]))
-        for signature in model.exclude_signature.tolist()
-    )
+    excluded = model.exclude_signature.tolist()
+    pairs = (sorted((names[bodies >> 16], names[bodies & 0xFFFF])) for bodies in excluded)
     frictions = {names[body]: _frictions(model, body) for body in range(1, model.nbody)}
     return obs.SimulationObservation(
         drives=(),
@@ -583,7 +577,6 @@ _OWN_ATTRIBUTES = {
 def _implied(
     spec: mujoco.MjSpec, model: mujoco.MjModel, bodies: Mapping[int, str], joints: Mapping[int, str]
 ) -> Iterator[obs.Implied]:
-    """Yield the settings that the file states."""
     yield from (obs.Implied(words=words) for words in _MUJOCO_WORDS)
     yield obs.Implied(words="mjc:", besides=_unstated(spec))
     disabled = spec.option.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY
@@ -652,9 +645,7 @@ def _uncompared_of_model(model: mujoco.MjModel, held: bool) -> dict[str, int]:
         "mocap bodies": model.nmocap,
         "textured materials": int((model.mat_texid >= 0).any(axis=1).sum()),
     }
-    of_world = np.array(model.geom_bodyid) == 0
-    for kind, what in _UNREAD_GEOMS.items():
-        counts[what] = int((np.array(model.geom_type) == kind).sum())
-        of_world &= np.array(model.geom_type) != kind
-    counts["geoms of the world"] = int(of_world.sum())
+    kinds, of_world = np.array(model.geom_type), np.array(model.geom_bodyid) == 0
+    counts |= {what: int((kinds == kind).sum()) for kind, what in _UNREAD_GEOMS.items()}
+    counts["geoms of the world"] = int((of_world & ~np.isin(kinds, [*_UNREAD_GEOMS])).sum())
     return counts

@@ -17,7 +17,13 @@ import mujoco
 import numpy as np
 from msgspec import Struct, structs
 
-from urdf_usd.conformance.engines.statements import Array, matrices, quats_wxyz, read_only
+from urdf_usd.conformance.engines.statements import (
+    Array,
+    matrices,
+    quats_wxyz,
+    read_only,
+    transforms,
+)
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.shapes import ShapeKind, Solid
 
@@ -251,27 +257,22 @@ def _states(
             before = steps
             if messages:
                 break
-            positions = tuple(joint.from_qpos(data.qpos) for joint in mechanism.joints)
-            velocities = tuple(
-                tuple((joint.rates.T @ data.qvel[joint.dofs]).tolist())
-                for joint in mechanism.joints
-            )
-            reached.append(obs.RolloutState(steps * plan.step, positions, velocities))
+            positions = (joint.from_qpos(data.qpos) for joint in mechanism.joints)
+            rates = ((x.rates.T @ data.qvel[x.dofs]).tolist() for x in mechanism.joints)
+            state = tuple(positions), tuple(map(tuple, rates))
+            reached.append(obs.RolloutState(steps * plan.step, *state))
     return tuple(reached)
 
 
 def _couple_to_heads(model: mujoco.MjModel) -> None:
     """Couple joints to the heads of their chains, as writers of USD may do."""
     # MuJoCo's couplings are slightly compliant, so that a chain is softer.
-    index_of = {
-        str(model.eq_obj1id[index]): index
-        for index in range(model.neq)
-        if model.eq_type[index] == mujoco.mjtEq.mjEQ_JOINT and model.eq_obj2id[index] >= 0
-    }
-    written = {}
-    for follower, index in index_of.items():
+    index_of, written = dict[str, int](), dict[str, obs.MimicObservation]()
+    is_coupling = (model.eq_type == mujoco.mjtEq.mjEQ_JOINT) & (model.eq_obj2id >= 0)
+    for index in np.flatnonzero(is_coupling).tolist():
         offset, multiplier = model.eq_data[index, :2].tolist()
-        leader = str(model.eq_obj2id[index])
+        follower, leader = str(model.eq_obj1id[index]), str(model.eq_obj2id[index])
+        index_of[follower] = index
         written[follower] = obs.MimicObservation(leader, multiplier, offset)
     for follower, index in index_of.items():
         if head := obs.head_coupling(follower, written.get):
@@ -437,8 +438,7 @@ def _relative_poses(
         for name in (joint.parent, joint.child):
             if name not in column:
                 raise UnbuildableError(f"the frame of link {name} is not stated")
-    placed = np.tile(np.eye(4), (len(column), 1, 1))
-    placed[:, :3, :3], placed[:, :3, 3] = frames.rotations[0], frames.positions[0]
+    placed = transforms(frames.rotations[0], frames.positions[0])
     relative = np.tile(np.eye(4), (len(order), 1, 1))
     if joints:
         parents = placed[[column[joint.parent] for joint in joints]]

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec import Struct, structs
@@ -26,11 +26,8 @@ from urdf_usd.conformance.observation import robot as obs
 if TYPE_CHECKING:
     import newton
 
-# Indices of bodies by link, and of joints by name.
-Names: TypeAlias = tuple[Mapping[str, int], Mapping[str, int]]
-
-_LEAVE_OUT = prepared.leave_out_idle_couplings
-_URDF_STEPS = (*prepared.WITHOUT_SHAPES, prepared.name_robot, _LEAVE_OUT)
+_IDLE = prepared.leave_out_idle_couplings
+_URDF_STEPS = (*prepared.WITHOUT_SHAPES, prepared.name_robot, _IDLE)
 # Names in a USD are those of prims.
 _OF_USD = {
     *(obs.Quantity.JOINT_TYPES, obs.Quantity.FRAMES, obs.Quantity.MASS),
@@ -71,32 +68,31 @@ _D6_TYPES = {
 
 def _read_urdf(urdf: prepared.UrdfCopy) -> readers.UrdfModel:
     text = urdf.text.decode()
-
-    def find_names(builder: newton.ModelBuilder) -> Names:
-        """Return bodies, the root first, and joints without the one of the root."""
-        prefix = f"{builder.articulation_label[0]}/"
-        links = [label.removeprefix(prefix) for label in builder.body_label]
-        names = [label.removeprefix(prefix) for label in builder.joint_label]
-        bodies = sorted(enumerate(links), key=lambda item: item[0] != builder.joint_child[0])
-        joints = {name: i for i, name in enumerate(names) if builder.joint_parent[i] >= 0}
-        return {link: index for index, link in bodies}, joints
-
-    robot = _build(lambda builder: builder.add_urdf(text, floating=False), find_names)
-    joints = []
-    for name in robot.joints:
-        joint = _joint(robot, name)
-        if joint is None:
-            raise protocol.UnsupportedError(f"Newton reads joint {name} as a type that URDF lacks")
-        joints.append(joint)
+    robot = _build(lambda builder: builder.add_urdf(text, floating=False))
+    builder = robot.builder
+    prefix = f"{builder.articulation_label[0]}/"
+    links = [label.removeprefix(prefix) for label in builder.body_label]
+    names = [label.removeprefix(prefix) for label in builder.joint_label]
+    # The root first, and joints without the one of the root.
+    bodies = sorted(range(len(links)), key=lambda body: body != builder.joint_child[0])
+    robot = structs.replace(
+        robot,
+        bodies={links[body]: body for body in bodies},
+        joints={name: i for i, name in enumerate(names) if builder.joint_parent[i] >= 0},
+    )
+    read = {name: _joint(robot, name) for name in robot.joints}
+    joints = [joint for joint in read.values() if joint]
+    for name in (name for name, joint in read.items() if joint is None):
+        raise protocol.UnsupportedError(f"Newton reads joint {name} as a type that URDF lacks")
     return readers.UrdfModel(
-        str(robot.builder.articulation_label[0]),
+        str(builder.articulation_label[0]),
         next(iter(robot.bodies)),
         [
             obs.LinkObservation(link, urdf.known([link], _mass(robot, body)))
             for link, body in robot.bodies.items()
         ],
         joints,
-        {name: robot.builder.joint_q_start[index] for name, index in robot.joints.items()},
+        {name: builder.joint_q_start[index] for name, index in robot.joints.items()},
         _kinematics(robot, list(robot.bodies.values())),
         robot.warnings,
         is_ordered=True,
@@ -104,10 +100,8 @@ def _read_urdf(urdf: prepared.UrdfCopy) -> readers.UrdfModel:
 
 
 def _read_mjcf(path: str) -> readers.MjcfModel:
-    robot = _build(
-        lambda builder: builder.add_mjcf(path, parse_visuals=False, skip_equality_constraints=True),
-        lambda _: ({}, {}),
-    )
+    flags = {"parse_visuals": False, "skip_equality_constraints": True}
+    robot = _build(lambda builder: builder.add_mjcf(path, **flags))
     builder = robot.builder
     joint_of = {child: index for index, child in enumerate(builder.joint_child)}
 
@@ -157,19 +151,6 @@ class NewtonUsdEngine(Struct, frozen=True):
                 raise protocol.UnsupportedError("Newton reads all numbers as SI units")
             by_path, families = reading.links_by_path, reading.families
 
-            def find_names(builder: newton.ModelBuilder) -> Names:
-                bodies = {
-                    by_path[path].name: index
-                    for index, path in enumerate(builder.body_label)
-                    if path in by_path
-                }
-                joints = {
-                    stages.urdf_name(reading.prim(path)): index
-                    for index, path in enumerate(builder.joint_label)
-                    if path in reading.joints
-                }
-                return bodies, joints
-
             def read(builder: newton.ModelBuilder) -> None:
                 import newton
 
@@ -184,9 +165,19 @@ class NewtonUsdEngine(Struct, frozen=True):
                 builder.add_usd(request.path, apply_up_axis_from_stage=True, **flags, **schemas)
 
             try:
-                robot = _build(read, find_names)
+                robot = _build(read)
             except protocol.UnsupportedError as error:
                 raise stages.refusal(str(error), families, _FAMILIES) from error
+            bodies, joint_paths = enumerate(robot.builder.body_label), robot.builder.joint_label
+            robot = structs.replace(
+                robot,
+                bodies={by_path[path].name: body for body, path in bodies if path in by_path},
+                joints={
+                    stages.urdf_name(reading.prim(path)): index
+                    for index, path in enumerate(joint_paths)
+                    if path in reading.joints
+                },
+            )
             if not robot.bodies:
                 reason = "Newton finds no body"
                 refusal = stages.refusal(reason, families, _FAMILIES)
@@ -240,14 +231,13 @@ class _Robot(Struct, frozen=True, eq=False):
     engine: ModuleType
     builder: newton.ModelBuilder  # has numbers in double precision
     model: newton.Model
-    bodies: Mapping[str, int]
-    joints: Mapping[str, int]
     warnings: tuple[str, ...]
+    bodies: Mapping[str, int] = {}
+    joints: Mapping[str, int] = {}
 
 
-def _build(
-    read: Callable[[newton.ModelBuilder], object], names: Callable[[newton.ModelBuilder], Names]
-) -> _Robot:
+def _build(read: Callable[[newton.ModelBuilder], object]) -> _Robot:
+    """Finish a model, without names."""
     # Imported here because they need not be installed.
     import newton
     import warp
@@ -271,8 +261,7 @@ def _build(
         except ValueError as error:
             raise protocol.UnsupportedError(f"Newton: {' '.join(str(error).split())}") from error
     texts = dict.fromkeys(" ".join(str(one.message).split()) for one in caught)
-    notes = tuple(f"Newton warns: {text}" for text in texts)
-    return _Robot(newton, builder, model, *names(builder), notes)
+    return _Robot(newton, builder, model, tuple(f"Newton warns: {text}" for text in texts))
 
 
 def _mass(robot: _Robot, body: int) -> obs.MassProperties | None:
@@ -395,15 +384,13 @@ def _dynamics(
         return None
     given = statements.settable_positions(joints, sampled)
     rates = dict(zip(sampled.joints, sampled.velocities, strict=True))
-    indices = [robot.joints[joint.name] for joint in moving]
-    columns = [robot.builder.joint_qd_start[index] for index in indices]
-    places = [robot.builder.joint_q_start[index] for index in indices]
+    columns = [robot.builder.joint_qd_start[robot.joints[joint.name]] for joint in moving]
     velocities = np.zeros((sampled.count, len(moving)))
     positions = np.tile(model.joint_q.numpy(), (sampled.count, 1))
-    for column, joint in enumerate(moving):
-        if joint.name in given:
-            velocities[:, column] = rates[joint.name][:, 0]
-            positions[:, places[column]] = given[joint.name][:, 0]
+    for column, name in enumerate(joint.name for joint in moving):
+        if name in given:
+            velocities[:, column] = rates[name][:, 0]
+            positions[:, robot.builder.joint_q_start[robot.joints[name]]] = given[name][:, 0]
     state, count = model.state(), model.joint_dof_count
     inertia, gravity, coriolis = (
         warp.zeros(shape, dtype=warp.float32, device=_DEVICE)

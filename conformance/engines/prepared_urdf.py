@@ -85,8 +85,8 @@ class UrdfCopy(Struct, eq=False):
         return mass if self.inertia_unknown.isdisjoint(names) else replace(mass, inertia=None)
 
     def note(self, text: str, names: Iterable[str]) -> None:
-        """Add a note if any parts were changed; ``{}`` in it becomes their names."""
-        if changed := sorted(set(names)):
+        """Add a note, if there is one and parts were changed; ``{}`` becomes their names."""
+        if text and (changed := sorted(set(names))):
             self.notes.append(text.format(", ".join(changed)))
 
 
@@ -166,8 +166,7 @@ def leave_out(xpath: str, note: str = "", unknown: str = "") -> Step:
                 parent.remove(element)
         if unknown:
             getattr(copy, unknown).update(names)
-        if note:
-            copy.note(note, names)
+        copy.note(note, names)
 
     return leave
 
@@ -221,14 +220,17 @@ def name_robot(copy: UrdfCopy) -> None:
         copy.notes.append("A robot without a name was given one.")
 
 
-def add_missing_limits(copy: UrdfCopy) -> None:
-    copy.limits_unknown |= _limited(copy)
-    note = "A missing <limit> was added, and the limits are not stated: {}."
+def add_missing_limits(
+    copy: UrdfCopy, note: str = "A missing <limit> was added, and the limits are not stated: {}."
+) -> None:
+    for joint in _found(copy, "joint[@type='revolute' or @type='prismatic'][not(limit)]"):
+        etree.SubElement(joint, "limit")
+        copy.limits_unknown.add(_name(joint))
     copy.note(note, copy.limits_unknown)
 
 
 def complete_limits(copy: UrdfCopy) -> None:
-    copy.limits_unknown |= _limited(copy)
+    add_missing_limits(copy, "")
     lacking = {"effort": copy.effort_unknown, "velocity": copy.velocity_unknown}
     for attribute, names in lacking.items():
         for limit in _found(copy, f"joint/limit[1][not(@{attribute})]"):
@@ -238,14 +240,6 @@ def complete_limits(copy: UrdfCopy) -> None:
         "A missing <limit>, or its missing effort and velocity, were added, and are not stated: {}."
     )
     copy.note(note, copy.effort_unknown | copy.velocity_unknown)
-
-
-def _limited(copy: UrdfCopy) -> set[str]:
-    """Add missing limits, and return the names of their joints."""
-    joints = _found(copy, "joint[@type='revolute' or @type='prismatic'][not(limit)]")
-    for joint in joints:
-        etree.SubElement(joint, "limit")
-    return set(map(_name, joints))
 
 
 def leave_out_reversed_bounds(copy: UrdfCopy) -> None:

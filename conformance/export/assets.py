@@ -453,13 +453,11 @@ def _with_mesh_files(
         file = files[texts[geometry.uri]]
         return structs.replace(shape, geometry=structs.replace(geometry, uri=file))
 
-    links = tuple(
-        structs.replace(
-            link,
-            visuals=tuple(map(linked, link.visuals)),
-            collisions=tuple(map(linked, link.collisions)),
-        )
-        for link in reading.robot.links
+    shapes = (
+        ([*map(linked, x.visuals)], [*map(linked, x.collisions)]) for x in reading.robot.links
     )
-    contents = {file: text for text, file in files.items()}
-    return structs.replace(reading.robot, links=links), contents
+    links = tuple(
+        structs.replace(link, visuals=tuple(visuals), collisions=tuple(collisions))
+        for link, (visuals, collisions) in zip(reading.robot.links, shapes, strict=True)
+    )
+    return structs.replace(reading.robot, links=links), {file: text for text, file in files.items()}

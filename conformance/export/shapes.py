@@ -91,16 +91,15 @@ def read_shapes(
     joined: dict[str, list[m.Collision]] = {}
     for owner, elements in collisions.items():
         for element, groups in elements.items():
-            named = [(x.name or "", x.geometry) for x in groups if type(x.geometry) is m.MeshFile]
-            places = {
-                (x.origin, x.geometry.scale) for x in groups if type(x.geometry) is m.MeshFile
-            }
+            pieces = [(x, x.geometry) for x in groups if isinstance(x.geometry, m.MeshFile)]
+            places = {(x.origin, mesh.scale) for x, mesh in pieces}
             # Groups of one <collision>, unless they were moved separately.
             if _is_collision(element) and len(places) == 1:
                 ((origin, scale),) = places
                 uri, custom = str(element.GetPath()), read_custom(element)
-                parts = [(name, meshes[mesh.uri]) for name, mesh in named]
-                meshes[uri] = meshing.join_groups(parts)
+                meshes[uri] = meshing.join_groups(
+                    [(x.name or "", meshes[mesh.uri]) for x, mesh in pieces]
+                )
                 name = element.GetDisplayName() or element.GetName()
                 groups = [m.Collision(name, origin, m.MeshFile(uri, None, scale), custom=custom)]
             joined.setdefault(owner, []).extend(groups)

@@ -234,7 +234,6 @@ class Configurations(Struct, frozen=True, eq=False):
 
     @property
     def for_motion(self) -> Configurations:
-        """The configurations at which equations of motion are stated."""
         if self.motion_count is None:
             return self
         return structs.replace(
@@ -282,7 +281,6 @@ class XmlContent(Struct, frozen=True):
     children: tuple[XmlContent, ...] = ()
 
     def __str__(self) -> str:
-        """Return it as XML, with sorted attributes."""
         attributes = "".join(f' {name}="{v}"' for name, v in sorted(self.attributes))
         inside = self.text + "".join(map(str, self.children))
         return f"<{self.tag}{attributes}>{inside}</{self.tag}>"

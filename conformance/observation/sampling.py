@@ -73,14 +73,9 @@ def configurations(joints: Sequence[obs.JointObservation], count: int = 32) -> o
     samples = (order.T + random.random((number, sum(widths)))) / number
     cube = np.vstack([np.zeros(sum(widths)), np.ones(sum(widths)), samples])
     positions: dict[str, Array] = {}
+    coupled = [(x, couplings[x.name]) for x in moving if x.name in couplings]
     for joint, width, end in zip(leaders, widths, np.cumsum(widths).tolist(), strict=True):
-        followers = [
-            (follower, coupling)
-            for follower in moving
-            if (coupling := couplings.get(follower.name))
-            and coupling.leader == joint.name
-            and coupling.multiplier
-        ]
+        followers = [x for x in coupled if x[1].leader == joint.name and x[1].multiplier]
         inside = _coordinates(joint, _window(joint, followers), cube[:, end - width : end])
         zero = _ZERO.get(joint.type, (0.0,) * obs.COORDINATES[joint.type])
         positions[joint.name] = np.vstack([zero, inside])
@@ -121,10 +116,7 @@ def _couplings(moving: Sequence[obs.JointObservation]) -> dict[str, obs.HeadCoup
     return {
         name: head
         for name, head in heads.items()
-        if head
-        and head.leader not in mimics
-        and math.isfinite(head.multiplier)
-        and math.isfinite(head.offset)
+        if head and head.leader not in mimics and np.isfinite([head.multiplier, head.offset]).all()
     }
 
 
@@ -169,8 +161,7 @@ def _coordinates(joint: obs.JointObservation, window: tuple[float, float], cube:
             displacement = _DISPLACEMENT * signed[:, :2] @ plane(joint.axis or _URDF_DEFAULT_AXIS)
             return np.hstack([displacement, math.pi * signed[:, 2:]])
         case obs.JointType.FLOATING:
-            displacement = _DISPLACEMENT * signed[:, :3]
-            return np.hstack([displacement, _uniform_rotations(cube[:, 3:])])
+            return np.hstack([_DISPLACEMENT * signed[:, :3], _uniform_rotations(cube[:, 3:])])
         case obs.JointType.SPHERICAL:
             return _uniform_rotations(cube)
         case _:
