@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -59,30 +60,25 @@ class ComposedUsd(Struct, frozen=True):
     diagnostics: tuple[d.Diagnostic, ...] = ()
 
 
+@dataclass(eq=False)
 class UncomparedError(Exception):
     """A robot cannot be compared, and has this verdict and reason."""
 
-    def __init__(
-        self,
-        verdict: Verdict,
-        reason: str,
-        diagnostics: tuple[d.Diagnostic, ...] | None = None,
-        output: str | None = None,
-    ) -> None:
-        super().__init__(reason)
-        self.verdict, self.reason = verdict, reason
-        self.diagnostics = diagnostics  # None for those of the reader
-        self.output = output  # end of what another converter printed
-        self.refused = False  # whether the converter refused the robot
+    verdict: Verdict
+    reason: str
+    diagnostics: tuple[d.Diagnostic, ...] | None = None  # None for those of the reader
+    output: str | None = None  # end of what another converter printed
+    refused: bool = False  # whether the converter refused the robot
+
+    def __str__(self) -> str:
+        return self.reason
 
 
 def _unwritten(
     reason: str, output: str | None = None, found: tuple[d.Diagnostic, ...] | None = None
 ) -> UncomparedError:
     reason = f"no USD was written: {reason}"
-    error = UncomparedError(Verdict.NOT_COMPARABLE, reason, found, output)
-    error.refused = True
-    return error
+    return UncomparedError(Verdict.NOT_COMPARABLE, reason, found, output, refused=True)
 
 
 def convert_robot(
@@ -187,11 +183,9 @@ def find_ready(converter: c.ReadyUsds, names: Sequence[str]) -> tuple[Path, list
         if files := _called(_usds(converter.folder), (name,)):
             layer = _only(files, converter.folder)
             return layer, [layer]
-        folder = converter.folder / name
-        if folder.is_dir():
+        if (folder := converter.folder / name).is_dir():
             return root_layer_in(folder, names), _files_below(folder)
-    expected = " or ".join(repr(name) for name in names)
-    raise _unwritten(f"{converter.recipe} has no USD named {expected}")
+    raise _unwritten(f"{converter.recipe} has no USD named {' or '.join(map(repr, names))}")
 
 
 def root_layer_in(folder: Path, names: Sequence[str]) -> Path:
@@ -201,14 +195,13 @@ def root_layer_in(folder: Path, names: Sequence[str]) -> Path:
     the one with the name of the robot, or else of its folder; of files that differ in
     their suffix alone, text comes first, and packages come last.
     """
-    level = [folder]
-    while level:
-        files = [file for place in level for file in _usds(place)]
-        if files:
-            folders = dict.fromkeys(file.parent.name for file in files)
-            return _only(_called(files, (*names, *folders)) or files, folder)
+    level, files = [folder], _usds(folder)
+    while level and not files:
         level = sorted(inner for place in level for inner in place.iterdir() if inner.is_dir())
-    raise _unwritten("it wrote no USD")
+        files = [file for place in level for file in _usds(place)]
+    if not files:
+        raise _unwritten("it wrote no USD")
+    return _only(_called(files, (*names, *(file.parent.name for file in files))) or files, folder)
 
 
 def _usds(folder: Path) -> list[Path]:

@@ -161,10 +161,8 @@ class _Examination:
 
     def _read(self, source: RobotSource, second: bool = False) -> Source:
         """Read a description of the robot; a xacro file is expanded for engines."""
-        job = self.job
-        packages = {name: str(folder) for name, folder in source.packages}
-        packages |= dict(job.options.packages)
-        given = packages, {} if second else job.arguments, job.options.environment
+        job = structs.replace(self.job, source=source)
+        given = job.packages, {} if second else job.arguments, job.options.environment
         step = "read second" if second else "read"
         read = self._need(
             step, "the URDF reader", descriptions.read_robot, str(source.path), *given
@@ -479,19 +477,17 @@ class _Examination:
                         p.Side.USD, structs.replace(request, path=str(usd)), "labelled"
                     )
                     outcomes |= {name: _relabelled(one, labels) for name, one in again.items()}
-            results = structs.replace(results, files={**files, p.Side.USD: usd})
-            names = frozenset(
-                link.name for link in (results.observation(USD_ENGINE) or actual).links
-            )
-            shapes = steps.call("shapes at rest", rest_shapes, str(usd), names)
+            results.files = {**files, p.Side.USD: usd}
+            links = (results.observation(USD_ENGINE) or actual).links
+            given = str(usd), frozenset(link.name for link in links)
+            shapes = steps.call("shapes at rest", rest_shapes, *given)
             if not isinstance(shapes, p.Crashed):
-                drawings, solids = shapes
+                results.drawings, solids = shapes
                 touching = steps.call("distances at rest", _touching, expected, solids)
-                found = None if isinstance(touching, p.Crashed) else touching
-                results = structs.replace(results, touching=found, drawings=drawings)
-        if p.Side.URDF not in files:
-            return results
-        return structs.replace(results, back=self._round_trip(results, expected, chosen))
+                results.touching = None if isinstance(touching, p.Crashed) else touching
+        if p.Side.URDF in files:
+            results.back = self._round_trip(results, expected, chosen)
+        return results
 
     def _round_trip(
         self, results: EngineResults, expected: obs.Observation, chosen: obs.Configurations

@@ -153,9 +153,8 @@ def claim_run_folder(
     (out / STATE).mkdir(parents=True, exist_ok=True)
     with (out / STATE / "lock").open("a+b") as file:
         _lock(file, out)
-        for place in places if resume else ():
-            if finished := folder.finished(place):
-                folder.kept[place] = finished
+        found = {place: folder.finished(place) for place in places if resume}
+        folder.kept.update((place, one) for place, one in found.items() if one)
         former = {p.relative_to(states).with_suffix("").as_posix() for p in states.rglob("*.json")}
         _remove_files(out / name for name in _report_files(former))
         for place in {*former, *places} - {*folder.kept}:
@@ -298,13 +297,12 @@ def _plugin_code(target: str) -> str:
 
 
 def _code_of(places: Iterable[Path]) -> str:
-    total = hashlib.sha256()
-    for place in places:
-        for file in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
-            total.update(
-                f"{file.relative_to(place.parent).as_posix()} {hash_file(file)}\n".encode()
-            )
-    return total.hexdigest()
+    lines = [
+        f"{file.relative_to(place.parent).as_posix()} {hash_file(file)}\n"
+        for place in places
+        for file in (sorted(place.rglob("*.py")) if place.is_dir() else [place])
+    ]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 @functools.cache

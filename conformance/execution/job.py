@@ -112,7 +112,7 @@ def select_engines(
     )
 
 
-class EngineResults(Struct, frozen=True, eq=False):
+class EngineResults(Struct, eq=False):
     """The outcomes of all engines for one robot."""
 
     engines: tuple[InstalledEngine, ...] = ()  # of the sides that were read, available or not

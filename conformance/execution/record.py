@@ -100,12 +100,8 @@ def ended(
     """Record the verdict on a robot, and what was found in its files."""
     items = tuple(diagnostics)
     lost = Counter(found.rule for found in items if RULES[found.rule].fate)
-    losses = (
-        r.LedgerRecord(
-            part=rule, count=count, fate=r.CoverageStatus.LEFT_OUT, where=RULES[rule].summary
-        )
-        for rule, count in sorted(lost.items())
-    )
+    fate = r.CoverageStatus.LEFT_OUT
+    losses = _ledger(*((one, lost[one], fate, RULES[one].summary) for one in sorted(lost)))
     return structs.replace(
         begun,
         verdict=verdict,
@@ -307,33 +303,34 @@ def _lines(file: str) -> list[str]:
 def coverage(robot: Robot) -> tuple[r.LedgerRecord, ...]:
     """List the kinds of parts of a robot, and where each is converted to or kept."""
     links, below = robot.links, "below the link, except those left out below"
-    converted = {
-        "link": (len(links), "one prim each; a rigid body if it moves independently"),
-        "joint": (len(robot.joints), "one joint each, or none between links of one body"),
-        "inertial": (
-            sum(link.inertial is not None for link in links),
-            "the mass of the link's body",
-        ),
-        "visual": (sum(len(link.visuals) for link in links), f"shapes {below}"),
-        "collision": (sum(len(link.collisions) for link in links), f"colliders {below}"),
-    }
+    masses = sum(link.inertial is not None for link in links)
+    shapes = [shape for link in links for shape in link.shapes]
+    visuals = sum(len(link.visuals) for link in links)
     kept: Counter[str] = Counter()
-    for owner in (
-        robot,
-        *links,
-        *(shape for link in links for shape in link.shapes),
-        *robot.joints,
-    ):
+    for owner in (robot, *links, *shapes, *robot.joints):
         kept.update(f"<{element.content.tag}>" for element in owner.custom.elements)
         kept.update("/".join((*one.within, f"@{one.name}")) for one in owner.custom.attributes)
     where = "custom data, as written, on the prim of its owner"
-    rows = [
-        *((part, *row, r.CoverageStatus.CONVERTED) for part, row in converted.items()),
-        *((part, count, where, r.CoverageStatus.KEPT) for part, count in sorted(kept.items())),
-    ]
+    converted, in_data = r.CoverageStatus.CONVERTED, r.CoverageStatus.KEPT
+    return _ledger(
+        ("link", len(links), converted, "one prim each; a rigid body if it moves independently"),
+        (
+            "joint",
+            len(robot.joints),
+            converted,
+            "one joint each, or none between links of one body",
+        ),
+        ("inertial", masses, converted, "the mass of the link's body"),
+        ("visual", visuals, converted, f"shapes {below}"),
+        ("collision", len(shapes) - visuals, converted, f"colliders {below}"),
+        *((part, count, in_data, where) for part, count in sorted(kept.items())),
+    )
+
+
+def _ledger(*rows: tuple[str, int, r.CoverageStatus, str]) -> tuple[r.LedgerRecord, ...]:
     return tuple(
         r.LedgerRecord(part=part, count=count, fate=fate, where=where)
-        for part, count, where, fate in rows
+        for part, count, fate, where in rows
         if count
     )
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
@@ -40,7 +40,6 @@ from urdf_usd.reports.records.results import read_record, record_path, write_rec
 if TYPE_CHECKING:
     from distributed import Client
 
-DEFAULT_SOURCES = Sources()
 # By name: what workers import, this process does not need.
 _EXAMINE = "urdf_usd.conformance.execution.examine:examine"
 _COMBINATIONS = "urdf_usd.conformance.execution.converting:combinations"
@@ -64,36 +63,17 @@ def check(
     :func:`urdf_usd.check`.
     """
     if isinstance(source, RobotSource):
-        source = RobotSource(source.id, source.reference, source.path)
+        named = source.id, source.reference, source.path
     else:
-        path = Path(source)
-        source = RobotSource(path.stem, f"file:{path.name}", path)
-    shared = ("base", "inertia", "mass_density", "colliders", *Sources.__struct_fields__)
-    chosen = ConvertOptions(**{name: getattr(options, name) for name in shared})
-    if options.simulation is not None:
-        chosen = with_settings(chosen, options.simulation)
-    job = Job(
-        source=source,
-        engines=select_engines(options.engines, options.limits),
-        limits=options.limits,
-        options=chosen,
-        usd=Path(usd),
-        variants=options.variants,
-        strict=options.strict,
-        root=options.root,
-        scene=Path(scene) if scene else None,
-    )
-    return examine_in_worker(job)
+        named = Path(source).stem, f"file:{Path(source).name}", Path(source)
+    return _checked(RobotSource(*named), Path(usd), options, scene)
 
 
 def compare_descriptions(
     first: RobotSource,
     second: RobotSource,
     mapped: Sequence[tuple[str, str]] = (),
-    *,
-    sources: Sources = DEFAULT_SOURCES,
-    engines: Sequence[str] = (),
-    limits: Limits = CHECK_DEFAULTS.limits,
+    options: CheckOptions = CHECK_DEFAULTS,
     scene: Path | None = None,
 ) -> RobotRecord:
     """Compare two descriptions of a robot, each URDF or MJCF; the first gives the expected values.
@@ -103,16 +83,32 @@ def compare_descriptions(
     Raises:
         SourceError: One of them is invalid or unsupported.
     """
+    # With the path of the second, folders of both are left out of the record.
+    return _checked(first, second.path, options, scene, second=second, mapped=tuple(mapped))
+
+
+def _checked(
+    source: RobotSource,
+    usd: Path,
+    options: CheckOptions,
+    scene: str | os.PathLike[str] | None,
+    **of_second: Any,  # noqa: ANN401  fields of Job
+) -> RobotRecord:
+    shared = ("base", "inertia", "mass_density", "colliders", *Sources.__struct_fields__)
+    chosen = ConvertOptions(**{name: getattr(options, name) for name in shared})
+    if options.simulation is not None:
+        chosen = with_settings(chosen, options.simulation)
     job = Job(
-        source=first,
-        engines=select_engines(engines, limits),
-        limits=limits,
-        # Folders of both are left out of the record.
-        usd=second.path,
-        second=second,
-        mapped=tuple(mapped),
-        scene=scene,
-        options=ConvertOptions(**structs.asdict(sources)),
+        source=source,
+        engines=select_engines(options.engines, options.limits),
+        limits=options.limits,
+        options=chosen,
+        usd=usd,
+        variants=options.variants,
+        strict=options.strict,
+        root=options.root,
+        scene=Path(scene) if scene else None,
+        **of_second,
     )
     return examine_in_worker(job)
 
@@ -193,7 +189,7 @@ def run(
 
 
 def run_in_folder(
-    sources: Sequence[Resolved], folder: RunFolder, options: RunOptions = RUN_DEFAULTS
+    sources: Sequence[Resolved], folder: RunFolder, options: RunOptions
 ) -> Iterator[RobotRecord]:
     """Run as :func:`run` does, in a folder that is locked; yield the record of each robot."""
     # Names that a USD may have that was made elsewhere: of the robot, and of its file if no

@@ -93,8 +93,9 @@ def compare(options: Compare) -> f.ExitCode:
     first, second = existing_robot(options.first), existing_robot(options.second)
     outputs = [(options.json_file, f.RECORD), (options.html_file, f.PAGE)]
     f.require_outputs(outputs, (first.path, second.path))
-    asked = {name: getattr(options, name) for name in ("sources", "engines", "limits")}
-    examine = partial(execution.compare_descriptions, first, second, options.mapped, **asked)
+    read = structs.asdict(options.sources)
+    asked = CheckOptions(**read, engines=options.engines, limits=options.limits)
+    examine = partial(execution.compare_descriptions, first, second, options.mapped, asked)
     pairs = (word for pair in options.mapped for word in ("--map", "=".join(pair)))
     words = ("compare", options.first, options.second, *pairs)
     with shown_status("Comparing descriptions ..."):
