@@ -7,6 +7,7 @@ of ROS packages by name, and returns the path of the root layer.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shlex
@@ -184,7 +185,7 @@ def command_line(
     line: list[str] = []
     for repeated, part in _parts(words):
         for name, path in packages.items() if repeated else [("", "")]:
-            inner = {**values, "name": name, "path": path} if repeated else values
+            inner = {**values, "name": name, "path": path}
             line += [_filled(word, inner) for word in part]
     return line
 
@@ -215,11 +216,7 @@ def _candidate(text: str, versions: Mapping[str, str]) -> Candidate:
 def _command(name: str, text: str, version: str | None) -> CommandConverter:
     try:
         words = tuple(shlex.split(text))
-        used = {
-            placeholder
-            for repeated, part in _parts(words)
-            for placeholder in _placeholders(part, repeated=repeated)
-        }
+        used = _placeholders(words)
     except ValueError as error:
         raise CandidateError(f"{name}: {error}") from error
     for needed in ("urdf", "out"):
@@ -245,31 +242,32 @@ def _portable(word: str) -> str:
 
 def _parts(words: Iterable[str]) -> Iterator[tuple[bool, tuple[str, ...]]]:
     """Yield runs of words, and whether they are repeated for every package."""
-    group: list[str] | None = None
+    group: list[str] = []
     for word in words:
-        inner = word
-        if group is None:
-            if not word.startswith("["):
-                yield False, (word,)
-                continue
-            group, inner = [], word[1:]
-        if inner.endswith("]"):
-            yield True, tuple(filter(None, (*group, inner[:-1])))
-            group = None
-        else:
-            group.append(inner)
-    if group is not None:
+        if not (group or word.startswith("[")):
+            yield False, (word,)
+            continue
+        group.append(word)
+        if word.endswith("]"):
+            group[0] = group[0].removeprefix("[")
+            group[-1] = group[-1].removesuffix("]")
+            yield True, tuple(filter(None, group))
+            group = []
+    if group:
         raise ValueError("a bracket is not closed")
 
 
-def _placeholders(words: Iterable[str], *, repeated: bool) -> Iterator[str]:
-    known = _PLACEHOLDERS | _OF_A_PACKAGE if repeated else _PLACEHOLDERS
-    for word in words:
-        for name in _PLACEHOLDER.findall(word):
+def _placeholders(words: Iterable[str]) -> set[str]:
+    """Return the names of placeholders, or raise a ValueError for others."""
+    found = set()
+    for repeated, part in _parts(words):
+        known = _PLACEHOLDERS | _OF_A_PACKAGE if repeated else _PLACEHOLDERS
+        for name in itertools.chain(*map(_PLACEHOLDER.findall, part)):
             if name not in known:
                 listed = ", ".join(f"{{{one}}}" for one in sorted(known))
                 raise ValueError(f"{{{name}}} is none of {listed}")
-            yield name
+            found.add(name)
+    return found
 
 
 def _require_registered(name: str) -> None:
