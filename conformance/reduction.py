@@ -340,11 +340,8 @@ def reduce_robot(
                     )
                     for number, robot in enumerate(robots)
                 ]
-                records = {
-                    job.folder: result.record
-                    for job, result in examine_in_workers(jobs, jobs_at_once)
-                    if isinstance(result, execution.Examined)
-                }
+                found = examine_in_workers(jobs, jobs_at_once)
+                records = {job.folder: result.record for job, result in found}
             return [records[job.folder] for job in jobs]
 
         def examine_texts(texts: Sequence[bytes], engines: _Engines) -> list[RobotRecord]:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 # By name: what workers import, this process does not need.
-_EXAMINE = "urdf_usd.conformance.execution.examine:examine"
+_EXAMINE: worker.Called[Examined] = "urdf_usd.conformance.execution.examine:examine"
 _COMBINATIONS = "urdf_usd.conformance.execution.converting:combinations"
 _INPUT_PATHS = "urdf_usd.conformance.execution.examine:input_paths"
 # Time to wait for the scheduler and for the first worker [s].
@@ -113,26 +113,26 @@ def _checked(
     return examine_in_worker(job)
 
 
-def examine_in_workers(
-    jobs: Sequence[Job], at_once: int = 1
-) -> Generator[tuple[Job, Examined | ConversionError]]:
+def examine_in_workers(jobs: Sequence[Job], at_once: int = 1) -> Generator[tuple[Job, Examined]]:
     """Examine robots in workers; yield them with results, crashes too, as they finish.
 
     All have the same limits.
+
+    Raises:
+        ConversionError: In a check, one cannot be read.
     """
     if not jobs:
         return
     calls = ((job,) for job in jobs)
     for number, result in worker.call_all(_EXAMINE, calls, jobs[0].limits, at_once):
+        if isinstance(result, ConversionError):
+            raise result
         job = jobs[number]
         yield job, crashed(job, result.reason) if isinstance(result, Crashed) else result
 
 
 def examine_in_worker(job: Job) -> RobotRecord:
-    """Examine one robot in a worker; raise the :class:`ConversionError` of a check."""
     ((_, result),) = examine_in_workers([job])
-    if isinstance(result, ConversionError):
-        raise result
     return result.record
 
 
@@ -232,8 +232,6 @@ def run_in_folder(
         finished = _examined_on(options.scheduler, complete)
     with closing(finished):
         for job, result in finished:
-            if isinstance(result, ConversionError):
-                raise result
             hashes = [file.sha256 for file in result.inputs]
             found = fingerprint(job, options.engines, hashes, crashed=result.crashed)
             yield _written(
@@ -318,7 +316,7 @@ def _connected(address: str) -> Iterator[Client]:
         yield client
 
 
-def _examined_there(job: Job) -> Examined | ConversionError | None:
+def _examined_there(job: Job) -> Examined | None:
     """Examine a robot on a Dask worker; None if its files are not there."""
     if not (job.source.path.exists() and job.folder.is_dir()):
         return None
@@ -326,9 +324,7 @@ def _examined_there(job: Job) -> Examined | ConversionError | None:
     return result
 
 
-def _examined_on(
-    address: str, jobs: Sequence[Job]
-) -> Generator[tuple[Job, Examined | ConversionError]]:
+def _examined_on(address: str, jobs: Sequence[Job]) -> Generator[tuple[Job, Examined]]:
     """Yield robots with their results, in the order in which they finish.
 
     The scheduler gives the robots of a lost worker to another one, and waits for workers.
@@ -349,7 +345,7 @@ def _examined_on(
                 if future.status != "finished":
                     reason = f"{future.status}: {future.exception()!r}"
                     raise ClusterError(f"{job.source.id}: {reason}")
-                result: Examined | ConversionError | None = future.result()
+                result: Examined | None = future.result()
                 if result is None:
                     raise ClusterError(
                         f"{job.source.id}: its files, or the folder {job.folder}, are not there; "
