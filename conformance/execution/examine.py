@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from msgspec import structs
 
-from urdf_usd.conformance import descriptions
+from urdf_usd.conformance import descriptions, expectations
 from urdf_usd.conformance.descriptions import Source
 from urdf_usd.conformance.drawing.scene import draw_scene
 from urdf_usd.conformance.engines import protocol as p
@@ -32,14 +32,7 @@ from urdf_usd.conformance.execution.job import (
     InstalledEngine,
     Job,
 )
-from urdf_usd.conformance.execution.worker import Steps, is_limit, over_limits, own_folder
-from urdf_usd.conformance.expectations import (
-    compare_readings,
-    configurations_of,
-    judge_case,
-    requested_settings,
-    touching_links,
-)
+from urdf_usd.conformance.execution.worker import Steps, over_limits, own_folder
 from urdf_usd.conformance.export.assets import read_stage
 from urdf_usd.conformance.matching import Labelled, label_robot
 from urdf_usd.conformance.observation import robot as obs
@@ -294,8 +287,7 @@ class _Examination:
         composed = self.steps.call("compose", converting.compose, *given, raises=_EXPECTED)
         if not isinstance(composed, p.Crashed):
             return composed
-        if is_limit(composed):
-            limit = over_limits(usd, composed)
+        if limit := over_limits(usd, composed):
             raise UncomparedError(Verdict.NOT_COMPARABLE, limit.advice, (limit,))
         reason = f"the USD cannot be composed: {composed.reason}"
         raise UncomparedError(Verdict.CRASHED, reason, ())
@@ -371,7 +363,7 @@ class _Examination:
                 urdf, usd = (str(results.files[side]) for side in (p.Side.URDF, p.Side.USD))
                 overlap = description.tables.filters.overlap
                 solids = rest_shapes(usd, ())[1] if overlap else ()
-                requested = requested_settings(description, urdf, expected, solids)
+                requested = expectations.requested_settings(description, urdf, expected, solids)
             return judge(
                 results.of_side(p.Side.URDF) or results.of_side(p.Side.MJCF),
                 results.outcomes[USD_ENGINE],
@@ -551,13 +543,13 @@ class _Examination:
             outcomes = results.of_side(p.Side.USD)
             if expected.poses:
                 usd = str(results.files[p.Side.USD])
-                request = p.Request(usd, configurations_of(expected), job.packages)
+                request = p.Request(usd, expectations.configurations_of(expected), job.packages)
                 outcomes = self._engines(p.Side.USD, request, "case")
-            compared = steps.call("case", compare_readings, expected, outcomes)
+            compared = steps.call("case", expectations.compare_readings, expected, outcomes)
             if isinstance(compared, p.Crashed):
                 compared = (r.CaseReadingRecord(engine=USD_ENGINE, reason=compared.reason),)
             readings = compared
-        ending = judge_case(
+        ending = expectations.judge_case(
             expected,
             readings,
             refusal=self.refusal and records.portable(self.refusal, self.names),
@@ -610,7 +602,7 @@ def _relabelled(outcome: p.Outcome, labels: Labelled) -> p.Outcome:
 
 def _touching(expected: obs.Observation, solids: Sequence[Solid]) -> tuple[OverlapRecord, ...]:
     """Return the links whose colliders touch or overlap at rest."""
-    near = touching_links(expected, solids) if solids else {}
+    near = expectations.touching_links(expected, solids) if solids else {}
     return tuple(OverlapRecord(links=links, distance=one) for links, one in near.items())
 
 

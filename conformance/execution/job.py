@@ -76,8 +76,8 @@ def _load_engines(names: Sequence[str]) -> list[InstalledEngine]:
 
 def list_engines(limits: Limits = DEFAULT_LIMITS) -> list[InstalledEngine]:
     """Load all installed engines in a worker, and list them sorted by name."""
-    timeout = max(limits.time, _LOADING)
-    found = worker.call(_load_engines, p.names(), limits=limits, timeout=timeout)
+    limits = structs.replace(limits, time=max(limits.time, _LOADING))
+    found = worker.call(_load_engines, p.names(), limits=limits)
     if isinstance(found, list):
         return found
     why = found.reason if isinstance(found, p.Crashed) else found

@@ -113,9 +113,8 @@ class _Child:
     def answer(self, pickled: bytes) -> bytes:
         # This imports the function; the limits begin afterwards. A library for which there is no
         # memory may raise any error.
-        function, arguments, self.crashes = pickle.loads(pickled)  # noqa: S301  of the own parent
-        if isinstance(function, str):
-            function = pkgutil.resolve_name(function)
+        called, arguments, self.crashes = pickle.loads(pickled)  # noqa: S301  of the own parent
+        function = _resolved(called)
         if self.memory is not None and sys.platform == "linux":
             # The address space would be no measure: OpenUSD and the engines reserve a
             # gigabyte. What an engine prints goes to a file, so that its size is limited too.
@@ -412,13 +411,10 @@ def _portable(text: str, folder: str) -> str:
 
 
 def call(
-    function: Called[_Result],
-    *arguments: object,
-    limits: Limits = DEFAULT_LIMITS,
-    timeout: float | None = None,
+    function: Called[_Result], *arguments: object, limits: Limits = DEFAULT_LIMITS
 ) -> _Result | ConversionError | Crashed:
     """Call a function in a worker; see :func:`call_all`."""
-    ((_, result),) = call_all(function, [arguments], limits, timeout=timeout)
+    ((_, result),) = call_all(function, [arguments], limits)
     return result
 
 
@@ -427,7 +423,6 @@ def call_all(
     calls: Iterable[tuple[object, ...]],
     limits: Limits = DEFAULT_LIMITS,
     at_once: int = 1,
-    timeout: float | None = None,
 ) -> Generator[tuple[int, _Result | ConversionError | Crashed]]:
     """Call a function in workers with several arguments, such as robots, some at the same time.
 
@@ -450,7 +445,7 @@ def call_all(
                 task = waiting.popleft()
                 worker = (None if task.fresh else _taken(idle)) or _Worker(limits.memory)
                 busy[worker] = task
-                worker.begin(function, task, timeout or limits.time)
+                worker.begin(function, task, limits.time)
             ready = wait([worker.connection for worker in busy], _LOOK)
             for worker in tuple(busy):
                 ending = worker.receive(ready)
@@ -499,27 +494,28 @@ def call_on_usd(
     if not isinstance(answer, Crashed):
         sys.stderr.write(answer[1])
         return answer[0]
-    if is_limit(answer):
-        raise StageError((over_limits(usd, answer),))
+    if limit := over_limits(usd, answer):
+        raise StageError((limit,))
     bug = RuntimeError(answer.reason)
     bug.add_note(answer.output)
     raise bug
 
 
 def _captured(function: Called[_Result], *arguments: object) -> tuple[_Result, str]:
-    if isinstance(function, str):
-        function = cast("Callable[..., _Result]", pkgutil.resolve_name(function))
     with captured() as printed:
-        return function(*arguments), printed()
+        return _resolved(function)(*arguments), printed()
 
 
-def is_limit(crash: Crashed) -> bool:
-    """Distinguish limits and native crashes from exceptions, which are bugs."""
-    return OUT_OF_MEMORY in crash.reason or crash.reason.startswith(
-        ("no answer after", "the process died", "the process ended")
-    )
+def _resolved(function: Called[_Result]) -> Callable[..., _Result]:
+    if isinstance(function, str):
+        return cast("Callable[..., _Result]", pkgutil.resolve_name(function))
+    return function
 
 
-def over_limits(usd: str | os.PathLike[str], crash: Crashed) -> Diagnostic:
+def over_limits(usd: str | os.PathLike[str], crash: Crashed) -> Diagnostic | None:
+    """Return the diagnostic of a limit or a native crash; None of exceptions, which are bugs."""
+    limits = ("no answer after", "the process died", "the process ended")
+    if not (OUT_OF_MEMORY in crash.reason or crash.reason.startswith(limits)):
+        return None
     message = f"{os.fspath(usd)} cannot be composed and read: {crash.reason}"
     return Diagnostic("stage-limits", message)

@@ -32,7 +32,7 @@ from urdf_usd.conformance.execution.converting import (
     run_command,
 )
 from urdf_usd.conformance.execution.job import Job
-from urdf_usd.conformance.execution.worker import OUT_OF_MEMORY, is_limit
+from urdf_usd.conformance.execution.worker import OUT_OF_MEMORY, over_limits
 from urdf_usd.corpus import RobotSource
 from urdf_usd.corpus.files import Format
 from urdf_usd.installation import DISTRIBUTION
@@ -322,5 +322,5 @@ def test_missing_and_cyclic_layers_are_left_to_composition(tmp_path: Path, asset
 
 def test_exceptions_are_not_reported_as_limits() -> None:
     for reason in ("no answer after 5 s", OUT_OF_MEMORY, "the process died: SIGSEGV"):
-        assert is_limit(Crashed(reason))
-    assert not is_limit(Crashed("KeyError: '/World/box0'"))
+        assert over_limits("robot.usda", Crashed(reason))
+    assert not over_limits("robot.usda", Crashed("KeyError: '/World/box0'"))

@@ -230,6 +230,7 @@ def test_joint_without_a_link_is_reported() -> None:
 def test_usd_over_the_time_limit_is_reported() -> None:
     late = over_limits("arm.usda", Crashed("no answer after 5 s"))
 
+    assert late
     assert late.rule == "stage-limits"
     assert late.message == "arm.usda cannot be composed and read: no answer after 5 s"
 
