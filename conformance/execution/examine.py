@@ -61,7 +61,7 @@ from urdf_usd.reports.records import record as r
 from urdf_usd.reports.records.record import OverlapRecord, RobotRecord, Verdict
 from urdf_usd.reports.records.results import write_seconds
 from urdf_usd.reports.records.scene import scene_path, write_scene
-from urdf_usd.reports.records.suite_case import read_case
+from urdf_usd.reports.records.suite_case import Expected, read_case
 
 _Result = TypeVar("_Result")
 # What steps raise about files; anything else is a crash.
@@ -129,7 +129,8 @@ class _Examination:
             self.refusal = error.reason if error.refused else None
         record = records.portable_record(record, self.names)
         if job.source.case and self.is_read:
-            record = structs.replace(record, case=self._case(record))
+            expected = read_case(job.source.case.text).expected
+            record = structs.replace(record, case=self._case(record, expected))
         if self.formats:
             record = records.of_formats(record, self.formats)
         parsed = self.source.parsed
@@ -340,8 +341,7 @@ class _Examination:
             reason = f"{record.reason}; one engine read the MJCF"
             record = structs.replace(record, reason=reason)
         if made or record.checks:
-            scene = job.scene if job.usd else scene_path(job.folder, job.place)
-            self._draw(source, None, results, chosen, scene)
+            self._draw(results, chosen)
         return record
 
     def _judged(
@@ -420,7 +420,7 @@ class _Examination:
         uncompared = dict(expected.uncompared)
         if isinstance(actual, p.Observed):
             uncompared |= dict(actual.observation.uncompared)
-            self._draw(first, second, results, chosen, job.scene)
+            self._draw(results, chosen, second)
         return structs.replace(
             record,
             converter=other.reference,
@@ -511,13 +511,13 @@ class _Examination:
 
     def _draw(
         self,
-        source: Source,
-        second: Source | None,
         results: EngineResults,
         chosen: obs.Configurations,
-        target: Path | None,
+        second: Source | None = None,
     ) -> None:
         """Draw both sides into a file, if there is to be one; there is none if that fails."""
+        job = self.job
+        target = job.scene if job.usd else scene_path(job.folder, job.place)
         if target:
             target.unlink(missing_ok=True)
         if not target or not results.expected:
@@ -529,15 +529,13 @@ class _Examination:
 
         def draw() -> None:
             drawn = second.draw() if second else results.drawings
-            drawings = {p.Side.URDF.value: source.draw(), p.Side.USD.value: drawn}
+            drawings = {p.Side.URDF.value: self.source.draw(), p.Side.USD.value: drawn}
             write_scene(draw_scene(drawings, readings, frames, chosen), target)
 
         self.steps.call("draw", draw)
 
-    def _case(self, record: RobotRecord) -> r.CaseRecord:
+    def _case(self, record: RobotRecord, expected: Expected) -> r.CaseRecord:
         job, steps, results = self.job, self.steps, self.results
-        assert job.source.case is not None  # noqa: S101  # as the caller knows
-        expected = read_case(job.source.case.text).expected
         readings: tuple[r.CaseReadingRecord, ...] = ()
         if results is not None and not expected.refused:
             outcomes = results.of_side(p.Side.USD)
