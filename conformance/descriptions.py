@@ -25,7 +25,7 @@ from urdf_usd.conformance.engines.estimated_urdf import estimate_urdf
 from urdf_usd.conformance.engines.mjcf import draw_mjcf, mjcf_efforts, mjcf_joints, observe_mjcf
 from urdf_usd.conformance.engines.mujoco_models import with_motion
 from urdf_usd.conformance.engines.reference import draw_shapes
-from urdf_usd.conformance.engines.statements import read_only
+from urdf_usd.conformance.engines.statements import read_only, transforms
 from urdf_usd.conformance.matching import match_names
 from urdf_usd.conformance.observation import robot as obs
 from urdf_usd.conformance.observation.sampling import configurations, plan_rollout
@@ -354,7 +354,8 @@ def _placed(
     if not shared:
         return actual
     at, to = frames.links.index(shared[0]), others.links.index(shared[0])
-    moved, target = _transforms(frames), _transforms(others)[:, to]
+    moved = transforms(frames.rotations, frames.positions)
+    target = transforms(others.rotations[:, to], others.positions[:, to])
     moved = (target @ np.linalg.inv(moved[:, at]))[:, np.newaxis] @ moved
     placed = structs.replace(actual, frames=_frames(frames.links, moved, frames.labels))
     if shared[0] != expected.root:
@@ -378,12 +379,6 @@ def _placed(
         rollout=moving.rollout,
         notes=tuple(dict.fromkeys((*placed.notes, *moving.notes))),
     )
-
-
-def _transforms(frames: obs.Frames) -> Array:
-    made = np.tile(np.eye(4), (*frames.positions.shape[:2], 1, 1))
-    made[..., :3, :3], made[..., :3, 3] = frames.rotations, frames.positions
-    return made
 
 
 def _frames(links: tuple[str, ...], made: Array, labels: tuple[str, ...]) -> obs.Frames:
