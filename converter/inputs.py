@@ -101,7 +101,7 @@ def copy_files(document: Element, folder: Path) -> int:
 # reader ignores are found.
 
 _HEAD_SIZE = 4096
-_LIBRARIES = re.compile(rb"(?:^|[\r\n])[ \t]*mtllib[ \t]+([^\r\n]+)")
+_LIBRARIES = re.compile(rb"mtllib[ \t]+([^\r\n]+)")
 _IMAGE_OF_MTL = re.compile(rb"(?mi)^[ \t]*(?:map_\w+|bump|disp|decal|refl|norm)[ \t]+([^\r\n]+)")
 _IMAGE_OF_GLTF = re.compile(rb'"uri"\s*:\s*"((?!data:)[^"\\]+)"')
 _IMAGE_OF_COLLADA = re.compile(
@@ -132,8 +132,9 @@ def _references(data: bytes, suffix: str) -> Iterator[str]:
         yield from (_decoded(match[1]) for match in _IMAGE_OF_GLTF.finditer(data))
     elif b"mtllib" in data:
         for match in _LIBRARIES.finditer(data):
+            line = 1 + max(data.rfind(end, 0, match.start()) for end in (b"\r", b"\n"))
             # One name with spaces, or several names.
-            whole = _decoded(match[1])
+            whole = _decoded(match[1] if not data[line : match.start()].strip(b" \t") else b"")
             yield from dict.fromkeys((whole, *whole.split()))
     if suffix == ".mtl":
         yield from (_decoded(match[1]) for match in _IMAGE_OF_MTL.finditer(data))

@@ -270,8 +270,8 @@ def _read_obj(content: bytes, folder: Path) -> LoadedMesh:
             forms = ["/" * slashes] * int(counts.sum()) if slashes else []
             if slashes >= len(rows) or text.translate(_WITHOUT_DIGITS).split() != forms:
                 raise UnreadMeshError("the corners of a face have different or invalid indices")
-            numbers = text.replace("//", "/0/").replace("/", " ").split()
-            indices = np.array(list(map(int, numbers)), np.int64).reshape(-1, slashes + 1) - 1
+            text = text.replace("//", "/0/").replace("/", " ")
+            indices = np.fromstring(text, np.int64, sep=" ").reshape(-1, slashes + 1) - 1
             corners = indices[fans(counts, np.arange(len(indices)))]
             used, triangles = np.unique(corners[..., 0], return_inverse=True)
             if used.min(initial=0) < 0:

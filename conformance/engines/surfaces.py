@@ -153,19 +153,19 @@ def measured_mapping(
     """
     a, b, c = places = _corners(moved(points, transform), triangles)
     areas = _lengths(_cross(b - a, c - a)) / 2.0
-    # (3, M) by corner; axes are (3, 3, M) by axis and corner.
-    u, v = np.transpose(coordinates.astype(np.float64), (2, 1, 0))
-    axes = places.swapaxes(0, 1)
+    # Coordinates, then axes; (3, M) by corner.
+    u, v, *_ = values = (*np.ascontiguousarray(coordinates.T, np.float64), *places.swapaxes(0, 1))
+    sums = [each.sum(axis=0) for each in values]
 
-    def integral(one: Array, other: Array) -> float:
-        products = (one * other).sum(axis=0) + one.sum(axis=0) * other.sum(axis=0)
+    def integral(one: int, other: int) -> float:
+        products = (values[one] * values[other]).sum(axis=0) + sums[one] * sums[other]
         return float(areas @ products) / 12.0
 
-    first = [float(areas @ each.sum(axis=0)) / 3.0 for each in (u, v)]
-    along = [integral(each, axis) for each in (u, v) for axis in axes]
+    first = [float(areas @ each) / 3.0 for each in sums[:2]]
+    along = [integral(each, axis) for each in (0, 1) for axis in (2, 3, 4)]
     signed = ((u[1] - u[0]) * (v[2] - v[0]) - (u[2] - u[0]) * (v[1] - v[0])) / 2.0
     return observed.Mapping(
-        moments=(*first, integral(u, u), integral(v, v), *along),
+        moments=(*first, integral(0, 0), integral(1, 1), *along),
         center=vec3((a + b + c) @ areas / 3.0),
         oriented=float(signed.sum()) * _outwards(transform),
         unsigned=float(np.abs(signed).sum()),
