@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import click
@@ -86,7 +87,7 @@ def _row(robot: c.Candidate) -> dict[str, object]:
     freedoms, note = None, None
     if isinstance(robot, c.RobotSource):
         try:
-            freedoms = _content(robot)["degrees_of_freedom"]
+            freedoms = _content(robot)[0]["degrees_of_freedom"]
         except UnsupportedError as error:
             note = str(error)
         except ConversionError as error:
@@ -125,7 +126,7 @@ def _facts(robot: c.RobotSource | c.Download) -> dict[str, object]:
     named = {"reference": robot.reference, "id": robot.id}
     if isinstance(robot, c.Download):
         return {**named, **known, "downloaded": False}
-    content, columns = _content(robot), ("sha256", "size", "path")
+    (content, files), columns = _content(robot), ("sha256", "size", "path")
     return {
         **named,
         "name": content.pop("name"),
@@ -135,29 +136,34 @@ def _facts(robot: c.RobotSource | c.Download) -> dict[str, object]:
         "packages": {name: str(path) for name, path in robot.packages},
         **content,
         "downloaded": True,
-        "files": [{name: getattr(file, name) for name in columns} for file in _files(robot)],
+        "files": [{name: getattr(file, name) for name in columns} for file in files()],
     }
 
 
-def _content(robot: c.RobotSource) -> dict[str, object]:
+def _content(
+    robot: c.RobotSource,
+) -> tuple[dict[str, object], Callable[[], Sequence[InputFile]]]:
+    """Return what a robot has, and a function that lists its files."""
+    files: Callable[[], Sequence[InputFile]]
     if robot_format(robot.path) is Format.MJCF:
         mjcf = kept_robot(str(robot.path)).structure
         name, links, joints = mjcf.robot, len(mjcf.links), len(mjcf.joints)
         moves = [VELOCITIES[joint.type] for joint in mjcf.joints if joint.mimic is None]
+        files = partial(mjcf_inputs, robot.path)
     else:
-        urdf = parse_robot(robot, with_reference(Sources(), robot)).robot
+        parsed = parse_robot(robot, with_reference(Sources(), robot))
+        urdf, expansion = parsed.robot, parsed.markup.expansion
         name, links, joints = urdf.name, len(urdf.links), len(urdf.joints)
         moves = [freedom(joint.kind) for joint in urdf.joints if joint.mimic is None]
-    return {"name": name, "links": links, "joints": joints, "degrees_of_freedom": sum(moves)}
-
-
-def _files(robot: c.RobotSource) -> Sequence[InputFile]:
-    if robot_format(robot.path) is Format.MJCF:
-        return mjcf_inputs(robot.path)
-    parsed = parse_robot(robot, with_reference(Sources(), robot))
-    expansion = parsed.markup.expansion
-    names = [str(robot.path), *(expansion.files if expansion else ())]
-    return input_files(names, parsed.robot)
+        names = [str(robot.path), *(expansion.files if expansion else ())]
+        files = partial(input_files, names, urdf)
+    content: dict[str, object] = {
+        "name": name,
+        "links": links,
+        "joints": joints,
+        "degrees_of_freedom": sum(moves),
+    }
+    return content, files
 
 
 def _fact_lines(facts: Mapping[str, Any]) -> Iterator[str]:
