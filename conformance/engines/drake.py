@@ -56,21 +56,19 @@ def _parse(
 
     plant, messages = MultibodyPlant(time_step=0.0), list[str]()
 
-    class Listener(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            messages.append(_portable(record.getMessage()))
+    def collect(record: logging.LogRecord) -> bool:
+        messages.append(_portable(record.getMessage()))
+        # It would go to standard error.
+        return False
 
-    # Its log would go to standard error.
-    log, listener = logging.getLogger("drake"), Listener()
-    propagated, log.propagate = log.propagate, False
-    log.addHandler(listener)
+    log = logging.getLogger("drake")
+    log.addFilter(collect)
     try:
         parser = Parser(plant)
         models = parser.AddModels(path) if path else parser.AddModelsFromString(text, "urdf")
         plant.Finalize()
     finally:
-        log.removeHandler(listener)
-        log.propagate = propagated
+        log.removeFilter(collect)
     return plant, models, [f"Drake warns: {text}" for text in dict.fromkeys(messages)]
 
 

@@ -578,7 +578,14 @@ def _implied(
     spec: mujoco.MjSpec, model: mujoco.MjModel, bodies: Mapping[int, str], joints: Mapping[int, str]
 ) -> Iterator[obs.Implied]:
     yield from (obs.Implied(words=words) for words in _MUJOCO_WORDS)
-    yield obs.Implied(words="mjc:", besides=_unstated(spec))
+    lists = {"joint": spec.joints, "geom": spec.geoms, "mesh": spec.meshes, "tendon": spec.tendons}
+    blank, unstated = mujoco.MjSpec().default, {*_OWN_ATTRIBUTES}
+    for attribute, sources in _OWN_ATTRIBUTES.items():
+        for kind, name in map(str.split, sources):
+            default = getattr(getattr(blank, kind), name)
+            if any(np.any(getattr(element, name) != default) for element in lists[kind]):
+                unstated.discard(attribute)
+    yield obs.Implied(words="mjc:", besides=frozenset(unstated))
     disabled = spec.option.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY
     if disabled or tuple(spec.option.gravity) != _GRAVITY:
         yield obs.Implied(obs.SettingKind.SCENE, words="gravity")
@@ -600,18 +607,6 @@ def _implied(
     for joint, name in joints.items():
         if joint in driven or model.jnt_stiffness[joint].any():
             yield obs.Implied(obs.SettingKind.DRIVE, f"joint {name}")
-
-
-def _unstated(spec: mujoco.MjSpec) -> frozenset[str]:
-    """Return the attributes of MuJoCo's schemas that no element of the file states."""
-    lists = {"joint": spec.joints, "geom": spec.geoms, "mesh": spec.meshes, "tendon": spec.tendons}
-    blank, stated = mujoco.MjSpec().default, set[str]()
-    for attribute, sources in _OWN_ATTRIBUTES.items():
-        for kind, name in map(str.split, sources):
-            default = getattr(getattr(blank, kind), name)
-            if any(np.any(getattr(element, name) != default) for element in lists[kind]):
-                stated.add(attribute)
-    return frozenset(_OWN_ATTRIBUTES.keys() - stated)
 
 
 # Lists of a specification that no observation has, by the words for them.

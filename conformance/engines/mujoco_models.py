@@ -218,7 +218,19 @@ def _states(
 ) -> tuple[obs.RolloutState, ...]:
     """Return the states of the plan, until MuJoCo warns of divergence."""
     model = copy.copy(model)
-    _couple_to_heads(model)
+    # Couple joints to the heads of their chains, as writers of USD may do: MuJoCo's couplings are
+    # slightly compliant, so that a chain is softer.
+    index_of, written = dict[str, int](), dict[str, obs.MimicObservation]()
+    is_coupling = (model.eq_type == mujoco.mjtEq.mjEQ_JOINT) & (model.eq_obj2id >= 0)
+    for index in np.flatnonzero(is_coupling).tolist():
+        offset, multiplier = model.eq_data[index, :2].tolist()
+        follower, leader = str(model.eq_obj1id[index]), str(model.eq_obj2id[index])
+        index_of[follower] = index
+        written[follower] = obs.MimicObservation(leader, multiplier, offset)
+    for follower, index in index_of.items():
+        if head := obs.head_coupling(follower, written.get):
+            model.eq_obj2id[index] = int(head.leader)
+            model.eq_data[index, :2] = head.offset, head.multiplier
     model.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     model.opt.timestep = plan.step
     # Tolerance of the solver of friction and couplings: a looser one changes states,
@@ -262,22 +274,6 @@ def _states(
             state = tuple(positions), tuple(map(tuple, rates))
             reached.append(obs.RolloutState(steps * plan.step, *state))
     return tuple(reached)
-
-
-def _couple_to_heads(model: mujoco.MjModel) -> None:
-    """Couple joints to the heads of their chains, as writers of USD may do."""
-    # MuJoCo's couplings are slightly compliant, so that a chain is softer.
-    index_of, written = dict[str, int](), dict[str, obs.MimicObservation]()
-    is_coupling = (model.eq_type == mujoco.mjtEq.mjEQ_JOINT) & (model.eq_obj2id >= 0)
-    for index in np.flatnonzero(is_coupling).tolist():
-        offset, multiplier = model.eq_data[index, :2].tolist()
-        follower, leader = str(model.eq_obj1id[index]), str(model.eq_obj2id[index])
-        index_of[follower] = index
-        written[follower] = obs.MimicObservation(leader, multiplier, offset)
-    for follower, index in index_of.items():
-        if head := obs.head_coupling(follower, written.get):
-            model.eq_obj2id[index] = int(head.leader)
-            model.eq_data[index, :2] = head.offset, head.multiplier
 
 
 def _altered(model: mujoco.MjModel, random: np.random.Generator) -> mujoco.MjModel:

@@ -102,9 +102,15 @@ class PhysxEngine(Struct, frozen=True):
                     "heads": [own[name] for name in leaders if name in own],
                 }
             try:
-                motion = _motion_request(request.configurations, movable, paths)
-                stage = {"usd": str(Path(request.path).absolute()), "passive": passive}
-                answer = _answered(stage | motion)
+                chosen = [x for x in movable if x.name in request.configurations.joints]
+                answer = _answered(
+                    {
+                        "usd": str(Path(request.path).absolute()),
+                        "passive": passive,
+                        "joints": [paths[joint.name] for joint in chosen],
+                        **_coordinates(request.configurations, chosen),
+                    }
+                )
             except protocol.UnsupportedError as error:
                 raise stages.refusal(str(error), families, _FAMILIES) from error
         count = len(answer["fixed"])
@@ -173,28 +179,23 @@ def _unit(joint: obs.JointObservation) -> float:
     return math.radians(1.0) if joint.type in _ANGULAR else 1.0
 
 
-def _motion_request(
-    chosen: obs.Configurations, movable: Sequence[obs.JointObservation], paths: Mapping[str, str]
-) -> dict[str, object]:
-    """Return joints, positions and velocities, in the units of :mod:`.physx_program`."""
-    joints = [joint for joint in movable if joint.name in chosen.joints]
-    moving = chosen.for_motion
-
-    def table(values: Sequence[Array], count: int) -> list[list[float]]:
-        by_name = dict(zip(chosen.joints, values, strict=False))
+def _coordinates(
+    chosen: obs.Configurations, joints: Sequence[obs.JointObservation]
+) -> dict[str, list[list[float]]]:
+    """Return positions and velocities of joints with an axis, in PhysX's units."""
+    moving, tables = chosen.for_motion, {}
+    for name, values, count in (
+        ("positions", chosen.positions, chosen.count),
+        ("velocities", moving.velocities, moving.count),
+    ):
+        of_joint = dict(zip(chosen.joints, values, strict=False))
         rows = np.zeros((count, len(joints)))
         for column, joint in enumerate(joints):
-            own = by_name.get(joint.name)
-            if own is not None and own.shape[1] == obs.COORDINATES[joint.type]:
+            own = of_joint.get(joint.name)
+            if own is not None and own.shape[1] == 1:
                 rows[:, column] = own[:, 0] / _unit(joint)
-        listed: list[list[float]] = rows.tolist()
-        return listed
-
-    return {
-        "joints": [paths[joint.name] for joint in joints],
-        "positions": table(chosen.positions, chosen.count),
-        "velocities": table(moving.velocities, moving.count),
-    }
+        tables[name] = rows.tolist()
+    return tables
 
 
 def _author_passive(reading: stages.Reading, path: Path, root: str | None) -> None:
@@ -239,7 +240,6 @@ def _program() -> Simulator:
 
 
 def _answered(request: Mapping[str, object]) -> dict[str, Any]:
-    """Return the answer of the program to a request."""
     program, answer = _program(), dict[str, Any]()
     for _ in range(2):
         answer = program.observe(request)

@@ -61,19 +61,8 @@ _LOGGER = "urdf_usd.physx"
 _ABOUT_MACHINE = ("GPU broadphase requires",)
 
 
-class _Messages(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.texts: dict[str, None] = {}
-
-    def emit(self, record: logging.LogRecord) -> None:
-        text = " ".join(record.getMessage().split())
-        if not text.startswith(_ABOUT_MACHINE):
-            self.texts[text] = None
-
-
 def configure() -> None:
-    """Configure PhysX, while there is no scene."""
+    # While there is no scene.
     ovphysx.enable_python_logging(_LOGGER, min_severity=ovphysx.LogLevel.WARNING)
     PhysX.set_cpu_mode(True)
     # On the calling thread: a step of a robot takes 0.2 ms instead of 4 ms.
@@ -84,8 +73,6 @@ def configure() -> None:
 
 
 class Scene:
-    """A stage in PhysX."""
-
     def __init__(self, path: str) -> None:
         self._stage = ovstage.Stage("robot")
         ovstage.population.open_usd(
@@ -331,12 +318,19 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     # PhysX forgets it at the end of its last instance, without which it waits: its
     # threads take an eighth of a processor.
     configure()
-    logger, messages = logging.getLogger(_LOGGER), _Messages()
-    logger.addHandler(messages)
+    logger, texts = logging.getLogger(_LOGGER), dict[str, None]()
+
+    def collect(record: logging.LogRecord) -> bool:
+        text = " ".join(record.getMessage().split())
+        if record.levelno >= logging.WARNING and not text.startswith(_ABOUT_MACHINE):
+            texts[text] = None
+        return False
+
+    logger.addFilter(collect)
     try:
-        return _observe(request) | {"warnings": list(messages.texts)}
+        return _observe(request) | {"warnings": list(texts)}
     finally:
-        logger.removeHandler(messages)
+        logger.removeFilter(collect)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from msgspec import structs
@@ -197,7 +197,19 @@ def plan_rollout(expected: obs.Observation, defaulted: Array | None) -> obs.Roll
     if dynamics is None or defaulted is None or len(dynamics.inertia) <= _START:
         return None
     joints = {joint.name: joint for joint in expected.joints}
-    freedoms, names = _freedoms(dynamics.joints, joints)
+    # (n, m) independent velocities of joints, and the joint of each; the root is fixed.
+    columns, names, start = [np.zeros((len(dynamics.joints), 0))], list[str](), 0
+    for name, width in Counter(dynamics.joints).items():
+        own = np.eye(len(dynamics.joints), width, -start)
+        start += width
+        if name not in joints:
+            continue
+        if joints[name].type is obs.JointType.PLANAR:
+            _, _, rows = np.linalg.svd(np.array([joints[name].axis or (0.0, 0.0, 1.0)]))
+            own = np.hstack([own[:, :3] @ rows[1:].T, own[:, 3:]])
+        columns.append(own)
+        names += [name] * own.shape[1]
+    freedoms = np.hstack(columns)
     inertia = freedoms.T @ dynamics.inertia[_START] @ freedoms
     harmless = freedoms.T @ np.diag(np.diagonal(defaulted)) @ freedoms
     floor = _SINGULAR * np.diagonal(inertia) + _DEFAULTED * np.diagonal(harmless)
@@ -218,21 +230,3 @@ def plan_rollout(expected: obs.Observation, defaulted: Array | None) -> obs.Roll
     most = _WORK / len(dynamics.joints) ** 2
     short = tuple(steps for steps in plan.steps if steps <= most)
     return structs.replace(plan, steps=short or plan.steps[:1])
-
-
-def _freedoms(
-    names: Sequence[str], joints: Mapping[str, obs.JointObservation]
-) -> tuple[Array, list[str]]:
-    """Return (n, m) independent velocities of joints, and the joint of each; the root is fixed."""
-    columns, owners, start = [np.zeros((len(names), 0))], [], 0
-    for name, width in Counter(names).items():
-        own = np.eye(len(names), width, -start)
-        start += width
-        if name not in joints:
-            continue
-        if joints[name].type is obs.JointType.PLANAR:
-            _, _, rows = np.linalg.svd(np.array([joints[name].axis or (0.0, 0.0, 1.0)]))
-            own = np.hstack([own[:, :3] @ rows[1:].T, own[:, 3:]])
-        columns.append(own)
-        owners += [name] * own.shape[1]
-    return np.hstack(columns), owners

@@ -7,7 +7,7 @@ faces, without points.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from enum import StrEnum
 from functools import reduce
 from typing import TypeAlias
@@ -147,23 +147,16 @@ def merge_appearances(appearances: Iterable[Appearance]) -> tuple[Appearance, ..
         # Unknown if that of one part is.
         known = [part.mapping for part in same if part.mapping]
         mapping = reduce(Mapping.plus, known) if len(known) == len(same) else None
-        center = _common_center(same)
+        centers = [part.center for part in same if part.center]
+        center = None
+        if len(centers) == len(same) and area:
+            x, y, z = (
+                math.fsum(x.area * c[axis] for x, c in zip(same, centers, strict=True)) / area
+                for axis in range(3)
+            )
+            center = x, y, z
         merged.append(structs.replace(kind, area=area, mapping=mapping, center=center))
     return tuple(merged)
-
-
-def _common_center(parts: Sequence[Appearance]) -> Vec3 | None:
-    """Return the centroid of several parts; None if that of one is unknown."""
-    area = math.fsum(part.area for part in parts)
-    centers = [part.center for part in parts if part.center]
-    if len(centers) < len(parts) or not area:
-        return None
-    x, y, z = (
-        math.fsum(part.area * center[axis] for part, center in zip(parts, centers, strict=True))
-        / area
-        for axis in range(3)
-    )
-    return x, y, z
 
 
 class ShapeObservation(Struct, frozen=True):
