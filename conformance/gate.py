@@ -207,13 +207,9 @@ def apply_gate(
 
 
 def _known(failure: FailureRecord, entry: Expectation) -> FailureRecord:
-    return structs.replace(
-        failure,
-        expected=entry.grade,
-        reason=entry.reason,
-        url=entry.url,
-        expires=entry.expires.isoformat() if entry.expires else None,
-    )
+    day = entry.expires.isoformat() if entry.expires else None
+    known = structs.replace(failure, expected=entry.grade, reason=entry.reason)
+    return structs.replace(known, url=entry.url, expires=day)
 
 
 def failures(
