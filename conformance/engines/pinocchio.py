@@ -79,10 +79,8 @@ def _kinematics(
     def place(positions: Array) -> Placed:
         pinocchio.framesForwardKinematics(model, data, positions)
         poses = [data.oMf[index] for index in frames]
-        return (
-            np.array([pose.translation for pose in poses]),
-            np.array([pose.rotation for pose in poses]),
-        )
+        turns = np.array([pose.rotation for pose in poses])
+        return np.array([pose.translation for pose in poses]), turns
 
     return readers.Kinematics(initial, place, _converted)
 
