@@ -94,13 +94,12 @@ def mjcf_inputs(path: Path) -> tuple[InputFile, ...]:
 class Source(Struct, frozen=True, eq=False):
     """A description of a robot, and what was read of a URDF."""
 
-    path: Path  # for engines, of a URDF: those of a xacro file is written where the caller says
+    path: Path  # of the URDF that a xacro file expands to, or of what was read
     format: Format
     packages: dict[str, str] = {}
     inputs: tuple[InputFile, ...] = ()  # itself, the xacro file, first
     parsed: Parsed | None = None
     found: dict[str, str] = {}  # folder of each package in which files were found, by name
-    expanded: bytes | None = None  # the URDF that a xacro file expands to
 
     @property
     def side(self) -> p.Side:
@@ -182,8 +181,11 @@ def read_robot(
     packages: Mapping[str, str],
     arguments: Mapping[str, str],
     environment: tuple[str, ...] = (),
+    expanded: Path | None = None,
 ) -> Source:
     """Read a URDF, which the reference engine of the process finds read; list files of an MJCF.
+
+    The URDF that a xacro file expands to is written to ``expanded``, for engines.
 
     Raises:
         SourceError: The URDF is invalid or unsupported.
@@ -194,14 +196,16 @@ def read_robot(
     parsed = reference.read_kept(path, packages, arguments, environment)
     expansion = parsed.markup.expansion
     files = expansion.files if expansion else ()
+    if expansion and expanded:
+        expanded.parent.mkdir(parents=True, exist_ok=True)
+        expanded.write_bytes(relocatable_urdf(expansion, path, packages))
     return Source(
-        Path(path),
+        expanded if expansion and expanded else Path(path),
         Format.URDF,
         dict(packages),
         input_files((path, *files), parsed.robot),
         parsed,
         dict(named_packages(parsed.robot)),
-        relocatable_urdf(expansion, path, packages) if expansion else None,
     )
 
 

@@ -102,13 +102,13 @@ class _Examination:
     """One robot, and what the steps on it share."""
 
     def __init__(self, job: Job, steps: Steps, folder: Path) -> None:
-        path = job.source.path
         self.job = job
         self.steps = steps
         self.folder = folder  # for temporary files
         self.names = records.robot_folders(job, folder)
         self.record = records.begun_record(job, self.names)  # what is known so far
-        self.source = Source(path, Format.URDF, job.packages)  # as far as it was read
+        # as far as it was read
+        self.source = Source(job.source.path, Format.URDF, job.packages)
         self.formats: tuple[str, str] | None = None  # that are compared, other than URDF and USD
         self.results: EngineResults | None = None  # of a USD; None if there is none
         self.refusal: str | None = None  # why the converter refused the robot, if it did
@@ -156,19 +156,14 @@ class _Examination:
     def _read(self, source: RobotSource, second: bool = False) -> Source:
         """Read a description of the robot; a xacro file is expanded for engines."""
         job = structs.replace(self.job, source=source)
-        given = job.packages, {} if second else job.arguments, job.options.environment
+        arguments, expanded = job.arguments, expansion_path(job.folder, job.place)
+        if job.usd:
+            expanded = self.folder / f"{source.id}.urdf"
+        if second:
+            arguments, expanded = {}, self.folder / "second.urdf"
+        given = str(source.path), job.packages, arguments, job.options.environment, expanded
         step = "read second" if second else "read"
-        read = self._need(
-            step, "the URDF reader", descriptions.read_robot, str(source.path), *given
-        )
-        if read.expanded is None:
-            return read
-        path = self.folder / f"{'second' if second else source.id}.urdf"
-        if job.usd is None:
-            path = expansion_path(job.folder, job.place)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(read.expanded)
-        return structs.replace(read, path=path)
+        return self._need(step, "the URDF reader", descriptions.read_robot, *given)
 
     def _read_source(self) -> None:
         job, path = self.job, str(self.job.source.path)

@@ -43,12 +43,10 @@ def _judge(name: str, path: str, folder: Path) -> Judgement:
     """
     engine = installed(name)
     try:
-        reading = read_robot(path, {}, {})
+        reading = read_robot(path, {}, {}, (), folder / "expanded.urdf")
     except SourceError as error:
         raise UnsupportedError("no robot") from error
-    if reading.expanded is not None:
-        path = str(folder / "expanded.urdf")
-        Path(path).write_bytes(reading.expanded)
+    path = str(reading.path)
     assert reading.parsed
     request = Request(path, sampling_plan(reading.parsed.robot))
     reference = Observed(ReferenceEngine().observe(request))

@@ -88,13 +88,14 @@ def test_only_regular_files_of_limited_size_are_read(
     assert found.location == Location(str(file), 2, 1)
 
 
-def test_engines_get_the_expansion(write: Write) -> None:
-    complete = read_robot(str(write(_ARM, "r.urdf")), {}, {})
-    incomplete = read_robot(str(write('<link name="a"/><xacro:gripper/>', "s.urdf")), {}, {})
+def test_engines_get_the_expansion(write: Write, tmp_path: Path) -> None:
+    urdf, expanded = write('<link name="a"/><xacro:gripper/>', "s.urdf"), tmp_path / "x" / "r.urdf"
+    complete = read_robot(str(write(_ARM, "r.urdf")), {}, {}, (), expanded)
+    incomplete = read_robot(str(urdf), {}, {}, (), tmp_path / "s.urdf")
 
-    assert complete.expanded
-    assert b'name="left"' in complete.expanded
-    assert incomplete.expanded is None
+    assert complete.path == expanded
+    assert b'name="left"' in expanded.read_bytes()
+    assert incomplete.path == urdf
 
 
 def test_standalone_file_has_absolute_paths_and_the_name_of_its_source(write: Write) -> None:
