@@ -48,9 +48,12 @@ def certificate_of(
 
 def robot_hashes(urdf: Path, options: CheckOptions) -> dict[str, str]:
     """Return the names of a robot's files by their SHA-256, wherever they are."""
-    packages, arguments = dict(options.packages), dict(options.arguments)
-    environment = options.environment
-    parsed = parse(urdf, packages=packages, arguments=arguments, environment=environment)
+    parsed = parse(
+        urdf,
+        packages=dict(options.packages),
+        arguments=dict(options.arguments),
+        environment=options.environment,
+    )
     expansion, settings = parsed.markup.expansion, options.simulation
     files = input_files((str(urdf), *(expansion.files if expansion else ())), parsed.robot)
     hashes = {file.sha256: Path(file.path).name for file in files}
@@ -66,8 +69,11 @@ def changes(
 ) -> tuple[str, ...]:
     """Return a text for each file that is not as it was compared."""
     known, robot = certificate.asset, certificate.urdf
-    changed = [one for one in {**robot, **urdf} if (one in robot) is not (one in urdf)]
-    names = [f"{robot.get(one) or urdf[one]} of the robot" for one in changed]
+    names = [
+        f"{robot.get(one) or urdf[one]} of the robot"
+        for one in {**robot, **urdf}
+        if (one in robot) is not (one in urdf)
+    ]
     every = sorted({*known, *asset})
     names += [f"{one} of the asset" for one in every if known.get(one) != asset.get(one)]
     return tuple(f"{name} was changed, added or removed" for name in names)

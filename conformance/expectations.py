@@ -241,8 +241,11 @@ def _with_shapes(
         if obs.Quantity(f"{role} shapes") not in actual.states:
             continue
         # A shape may be that of several links.
-        of_link = (shape for shape in actual.shapes if (shape.link, shape.role) == (link, role))
-        own = [structs.replace(shape, source=f"{link} {shape.source}") for shape in of_link]
+        own = [
+            structs.replace(shape, source=f"{link} {shape.source}")
+            for shape in actual.shapes
+            if (shape.link, shape.role) == (link, role)
+        ]
         readable = all(shape.surface for shape in own)
         kinds = {values[0].kind} if len(values) == 1 and role is Role.VISUAL else {None}
         whole = _merged(own) if kinds <= {UNSET, ShapeKind.MESH.value} and readable else own
@@ -334,8 +337,11 @@ def requested_settings(
         every = {frozenset(pair): apart for pair, apart in distances.items()}
         free = {pair: apart for pair, apart in every.items() if pair not in joined}
         # Rigid groups are bodies in the USD, and joints connect these.
-        deep = (pair for pair, apart in free.items() if apart < -_DEEP)
-        filtered |= {pair for pair in deep if not _of_one_joint(pair, expected)}
+        filtered |= {
+            pair
+            for pair, apart in free.items()
+            if apart < -_DEEP and not _of_one_joint(pair, expected)
+        }
         tolerated = {pair for pair, apart in free.items() if apart < _DEEP}
         tolerated |= {frozenset((one, link.name)) for one in thin for link in expected.links}
     return structs.replace(

@@ -329,8 +329,11 @@ def simulate_in_mujoco(
     armatures = dict((settings and settings.armatures) or ())
     efforts = {joint.name: joint.effort for joint in observation.joints}
     # Without effort a drive exerts no force; MuJoCo refuses such an actuator.
-    driven = (x for x in (settings and settings.drives) or () if x.stiffness or x.damping)
-    drives = [drive for drive in driven if efforts[drive.joint] != 0]
+    drives = [
+        drive
+        for drive in (settings and settings.drives) or ()
+        if (drive.stiffness or drive.damping) and efforts[drive.joint] != 0
+    ]
 
     def prepare(
         spec: mujoco.MjSpec, _: Mapping[str, mujoco.MjsBody], moving: Sequence[str]

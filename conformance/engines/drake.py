@@ -114,8 +114,10 @@ def _kinematics(
     def place(positions: Array) -> Placed:
         plant.SetPositions(context, positions)
         poses = [plant.EvalBodyPoseInWorld(context, body) for body in bodies]
-        turns = np.array([pose.rotation().matrix() for pose in poses])
-        return np.array([pose.translation() for pose in poses]), turns
+        return (
+            np.array([pose.translation() for pose in poses]),
+            np.array([pose.rotation().matrix() for pose in poses]),
+        )
 
     def convert(joint: obs.JointObservation, values: Array) -> Array:
         match joint.type:
@@ -148,14 +150,18 @@ def _read_urdf(urdf: prepared.UrdfCopy) -> readers.UrdfModel:
     if len(roots) != 1:
         raise UnsupportedError(f"Drake finds {len(roots)} root links")
     # A free body has a joint as well, with the name of the body.
-    moved, joints, known = {}, [], {*urdf.joint_of_child.values()}
-    for joint in map(plant.get_joint, plant.GetJointIndices(*models)):
-        name, above = joint.name(), joint.parent_body()
-        if name in known and above != plant.world_body():
-            ends = urdf.original(above.name()), urdf.original(joint.child_body().name())
-            joints.append(readers.named(_joint(joint), name, *ends))
-            moved[name] = joint
+    moved = {
+        joint.name(): joint
+        for joint in map(plant.get_joint, plant.GetJointIndices(*models))
+        if joint.name() in urdf.joint_of_child.values()
+        and joint.parent_body() != plant.world_body()
+    }
+    ends = {
+        name: [urdf.original(body.name()) for body in (joint.parent_body(), joint.child_body())]
+        for name, joint in moved.items()
+    }
     links = [obs.LinkObservation(x, urdf.known([x], _mass(body))) for x, body in bodies.items()]
+    joints = [readers.named(_joint(joint), name, *ends[name]) for name, joint in moved.items()]
     starts = {name: joint.position_start() for name, joint in moved.items()}
     parts = links, joints, starts, _kinematics(plant, list(bodies.values()), moved)
     return readers.UrdfModel(plant.GetModelInstanceName(*models), roots[0], *parts, notes)
@@ -172,8 +178,11 @@ def _read_mjcf(path: str) -> readers.MjcfModel:
         if not body.default_mass() and names & {body.name()[:-1], body.name()[:-2]}
     }
     bodies = [body for body in found if body.index() not in between]
-    every = map(plant.get_joint, plant.GetJointIndices())
-    joint_of = {x.child_body().index(): x for x in every if x.type_name() != "weld"}
+    joint_of = {
+        joint.child_body().index(): joint
+        for joint in map(plant.get_joint, plant.GetJointIndices())
+        if joint.type_name() != "weld"
+    }
 
     def joints(body: RigidBody) -> list[tuple[int, obs.JointObservation]]:
         joint = joint_of.get(body.index())

@@ -97,8 +97,12 @@ def _weightless(tree: Tree, base: str) -> frozenset[str]:
     if is_auto and not is_world and not massive and len(groups) == 1:
         return frozenset()
     is_held = massive and (base == "fixed" or (is_auto and is_world))
-    bare = (group for group in groups if massive.isdisjoint(group))
-    return frozenset(x for group in bare if not (is_held and root.name in group) for x in group)
+    return frozenset(
+        name
+        for group in groups
+        if massive.isdisjoint(group) and not (is_held and root.name in group)
+        for name in group
+    )
 
 
 def _solid(link: model.Link) -> surfaces.Solid | None:

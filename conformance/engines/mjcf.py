@@ -396,8 +396,10 @@ def draw_mjcf(path: str) -> tuple[observed.Drawing, ...]:
     nothing = np.zeros((0, 3)), np.zeros((0, 3), np.int64)
     for geom, link, kind, size, transform in _geoms(model, robot.links):
         points, triangles = _mesh(model, geom) if kind is observed.ShapeKind.MESH else nothing
-        shape, roles = (kind, size, transform, points, triangles), _roles(model, geom)
-        drawings += (observed.Drawing(f"geom {geom}", link, role, *shape) for role in roles)
+        drawings += (
+            observed.Drawing(f"geom {geom}", link, role, kind, size, transform, points, triangles)
+            for role in _roles(model, geom)
+        )
     return tuple(drawings)
 
 
@@ -504,8 +506,11 @@ def _appearance(model: mujoco.MjModel, geom: int, area: float) -> observed.Appea
 def _simulation(
     model: mujoco.MjModel, names: Mapping[int, str], joints: Mapping[int, str]
 ) -> obs.SimulationObservation:
-    single = (x for x in joints if obs.COORDINATES[_TYPES[model.jnt_type[x]]] == 1)
-    armatures = ((joints[x], float(model.dof_armature[model.jnt_dofadr[x]])) for x in single)
+    armatures = (
+        (name, float(model.dof_armature[model.jnt_dofadr[joint]]))
+        for joint, name in joints.items()
+        if obs.COORDINATES[_TYPES[model.jnt_type[joint]]] == 1
+    )
     excluded = model.exclude_signature.tolist()
     pairs = (sorted((names[bodies >> 16], names[bodies & 0xFFFF])) for bodies in excluded)
     frictions = {names[body]: _frictions(model, body) for body in range(1, model.nbody)}
@@ -570,8 +575,11 @@ def _implied(
     for body in range(model.nbody):
         if len(_frictions(model, body)) > 1:
             yield obs.Implied(obs.SettingKind.MATERIAL, f"link {bodies[body]}")
-    targets = zip(model.actuator_trntype, model.actuator_trnid[:, 0], strict=True)
-    driven = {joint for kind, joint in targets if mujoco.mjtTrn(kind) in _OF_JOINTS}
+    driven = {
+        joint
+        for kind, joint in zip(model.actuator_trntype, model.actuator_trnid[:, 0], strict=True)
+        if mujoco.mjtTrn(kind) in _OF_JOINTS
+    }
     for joint, name in joints.items():
         if joint in driven or model.jnt_stiffness[joint].any():
             yield obs.Implied(obs.SettingKind.DRIVE, f"joint {name}")
@@ -588,12 +596,15 @@ _WORDS = {"keys": "keyframes", "pairs": "contact pairs", "flexes": "flexible bod
 def _uncompared_of_model(model: mujoco.MjModel, held: bool) -> dict[str, int]:
     """Count what no observation has, in the compiled model."""
     joints = range(int(held), model.njnt)
-    balls = [joint for joint in joints if model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_BALL]
     counts = {
         "equality constraints": sum(not _is_coupling(model, i) for i in range(model.neq)),
         "joint springs": sum(bool(np.any(model.jnt_stiffness[joint])) for joint in joints),
         "bodies with gravity compensation": model.ngravcomp,
-        "limits of ball joints": sum(bool(model.jnt_limited[joint]) for joint in balls),
+        "limits of ball joints": sum(
+            bool(model.jnt_limited[joint])
+            for joint in joints
+            if model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_BALL
+        ),
         "mocap bodies": model.nmocap,
         "textured materials": int((model.mat_texid >= 0).any(axis=1).sum()),
     }

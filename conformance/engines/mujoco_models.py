@@ -41,7 +41,7 @@ _SEED = 20_240_229
 # for a body with mass and without collider.
 _GYRATION = 0.4 * 0.1**2
 # Mass and moments for compilation, replaced by the stated ones afterwards.
-_PLACEHOLDER = {"explicitinertial": True, "mass": 1.0, "inertia": [1.0] * 3}
+_PLACEHOLDER = 1.0
 # A component that unit vectors of simple numbers do not have.
 _ALONG = 0.77
 # Distances beyond it are not computed; smaller extents are flat for MuJoCo, which
@@ -334,8 +334,11 @@ def build(
         if mass and name not in order:
             raise UnbuildableError(f"no joint leads to link {name}")
     # Positions are zero, except for followers whose coupling has an offset.
-    chosen = zip(configurations.joints, configurations.positions, strict=True)
-    at_zero = {name: float(values[0, 0]) for name, values in chosen if values.shape[1] == 1}
+    at_zero = {
+        name: float(positions[0, 0])
+        for name, positions in zip(configurations.joints, configurations.positions, strict=True)
+        if positions.shape[1] == 1
+    }
     # (L) masses, (L, 3) centres and moments, and (L, 4) axes of these as quaternions.
     tensors, centers = np.zeros((len(order), 3, 3)), np.zeros((len(order), 3))
     masses = np.array([max(0.0, mass.mass) if (mass := stated.get(n)) else 0.0 for n in order])
@@ -356,9 +359,15 @@ def build(
     bodies: dict[str, mujoco.MjsBody] = {}
     moving: list[obs.JointObservation] = []
     for number, (name, joint) in enumerate(order.items()):
-        inertial = {"ipos": centers[number], "iquat": axes[number], **_PLACEHOLDER}
-        above = bodies[joint.parent] if joint else spec.worldbody
-        bodies[name] = above.add_body(pos=poses[number, :3, 3], quat=turns[number], **inertial)
+        bodies[name] = (bodies[joint.parent] if joint else spec.worldbody).add_body(
+            pos=poses[number, :3, 3],
+            quat=turns[number],
+            explicitinertial=True,
+            mass=_PLACEHOLDER,
+            ipos=centers[number],
+            iquat=axes[number],
+            inertia=[_PLACEHOLDER] * 3,
+        )
         if joint is None:
             bodies[name].add_freejoint()
         elif joint.type is not obs.JointType.FIXED:
@@ -476,9 +485,12 @@ def _add_couplings(
     for name, place in index.items():
         mimic = moving[place].mimic
         if mimic and mimic.leader in index and mimic.leader != name:
-            ends = {"name1": str(place), "name2": str(index[mimic.leader])}
-            kinds = {"type": mujoco.mjtEq.mjEQ_JOINT, "objtype": mujoco.mjtObj.mjOBJ_JOINT}
-            coupling = spec.add_equality(**kinds, **ends)
+            coupling = spec.add_equality(
+                type=mujoco.mjtEq.mjEQ_JOINT,
+                objtype=mujoco.mjtObj.mjOBJ_JOINT,
+                name1=str(place),
+                name2=str(index[mimic.leader]),
+            )
             polynomial = np.zeros(len(coupling.data))
             led = mimic.offset + mimic.multiplier * at_zero.get(mimic.leader, 0.0)
             polynomial[:2] = led - at_zero.get(name, 0.0), mimic.multiplier
@@ -514,9 +526,12 @@ def link_distances(
             # MuJoCo refuses capsules without a straight part.
             if kind is ShapeKind.CAPSULE and solid.size[1] <= 0.0:
                 kind = ShapeKind.SPHERE
-            place = {"pos": solid.position, "quat": quats_wxyz(np.reshape(solid.rotation, (3, 3)))}
-            geom = getattr(mujoco.mjtGeom, f"mjGEOM_{kind.name}")
-            spec.worldbody.add_geom(type=geom, size=[*solid.size, 0.0, 0.0][:3], **place)
+            spec.worldbody.add_geom(
+                type=getattr(mujoco.mjtGeom, f"mjGEOM_{kind.name}"),
+                size=[*solid.size, 0.0, 0.0][:3],
+                pos=solid.position,
+                quat=quats_wxyz(np.reshape(solid.rotation, (3, 3))),
+            )
         links.append(solid.link)
     if not links:
         return {}, frozenset(thin)

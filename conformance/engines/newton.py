@@ -107,8 +107,10 @@ def _read_mjcf(path: str) -> readers.MjcfModel:
         if kind in {obs.JointType.SPHERICAL, obs.JointType.FLOATING}:
             return [(place, obs.JointObservation("", kind, "", ""))]
         slides, turns = builder.joint_dof_dim[index]
-        axes = range(slides + turns)
-        return [(place + axis, _axis(builder, rate + axis, axis < slides)) for axis in axes]
+        return [
+            (place + axis, _axis(builder, rate + axis, axis < slides))
+            for axis in range(slides + turns)
+        ]
 
     bodies = range(builder.body_count)
     read = [readers.MjcfBody(joints(body), _mass(robot, body)) for body in bodies]

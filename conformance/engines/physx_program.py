@@ -157,8 +157,10 @@ class Scene:
         self.warm_up()
         limits = self.read(_JOINT, ["jointLimit"])["jointLimit"]
         far = np.array([-_FAR, _FAR])
-        away = {x: np.where(np.abs(own) < _UNLIMITED, far, own) for x, own in limits.items()}
-        self.write("jointLimit", away)
+        self.write(
+            "jointLimit",
+            {path: np.where(np.abs(own) < _UNLIMITED, far, own) for path, own in limits.items()},
+        )
         self.write("jointMaxVelocity", {}, _FAR)
         # Static friction must not be less than dynamic friction.
         for name in ("DynamicFriction", "StaticFriction", "Stiffness", "Damping"):

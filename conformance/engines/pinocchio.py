@@ -79,8 +79,10 @@ def _kinematics(
     def place(positions: Array) -> Placed:
         pinocchio.framesForwardKinematics(model, data, positions)
         poses = [data.oMf[index] for index in frames]
-        turns = np.array([pose.rotation for pose in poses])
-        return np.array([pose.translation for pose in poses]), turns
+        return (
+            np.array([pose.translation for pose in poses]),
+            np.array([pose.rotation for pose in poses]),
+        )
 
     return readers.Kinematics(initial, place, _converted)
 

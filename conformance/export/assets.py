@@ -153,8 +153,10 @@ def read_stage(
                 break
         else:
             nothing = "the stage has no rigid body and no link"
-            sets = loading.unselected_variant_sets(stage)
-            required = [Diagnostic("variant-required", f"{nothing}: {x.message}") for x in sets]
+            required = [
+                Diagnostic("variant-required", f"{nothing}: {each.message}")
+                for each in loading.unselected_variant_sets(stage)
+            ]
             raise StageError(tuple(required) or (Diagnostic("stage-structure", nothing),))
         joints = mechanisms.read_connections(reading, notes)
         members = mechanisms.choose_robot(

@@ -192,9 +192,11 @@ def _robots(
     origins: dict[int, object] = {}
     for part in dict.fromkeys(part_of[body] for body in bodies if body in at_world):
         robot = robot_of([body for body in bodies if part_of[body] == part])
-        prims = ((path, stage.GetPrimAtPath(path)) for path in robot.joints)
-        ours = (path for path, prim in prims if text_attribute(prim, "urdf:joint:type"))
-        scopes = ((path.rpartition("/")[0],) for path in ours)
+        scopes = (
+            (path.rpartition("/")[0],)
+            for path in robot.joints
+            if text_attribute(stage.GetPrimAtPath(path), "urdf:joint:type") is not None
+        )
         origins[part] = next(scopes, tuple(robot.roots))
     several = len({*filter(None, origins.values())}) > 1
     groups: dict[object, list[str]] = {}
@@ -557,8 +559,11 @@ class Mechanism:
         is_newton = prim.GetAttribute("newton:mimicEnabled").Get() is not False
         relationships = ["newton:mimicJoint"] * is_newton
         relationships += ["mjc:target"] * (simulation.MUJOCO in applied)
-        instances = (x.partition(":")[2] for x in applied if x.startswith("PhysxMimicJointAPI:"))
-        relationships += (f"physxMimicJoint:{name}:referenceJoint" for name in instances)
+        relationships += (
+            f"physxMimicJoint:{schema.partition(':')[2]}:referenceJoint"
+            for schema in applied
+            if schema.startswith("PhysxMimicJointAPI:")
+        )
         for name in relationships:
             for target in prim.GetRelationship(name).GetTargets()[:1]:
                 if target == path:

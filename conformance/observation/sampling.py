@@ -106,7 +106,11 @@ def configurations(joints: Sequence[obs.JointObservation], count: int = 32) -> o
 def _couplings(moving: Sequence[obs.JointObservation]) -> dict[str, obs.HeadCoupling]:
     """Couple every follower to the head of its chain; couplings without effect are left out."""
     single = {joint.name: joint for joint in moving if obs.COORDINATES[joint.type] == 1}
-    mimics = {x: j.mimic for x, j in single.items() if j.mimic and j.mimic.leader in single}
+    mimics = {
+        name: joint.mimic
+        for name, joint in single.items()
+        if joint.mimic and joint.mimic.leader in single
+    }
     heads = {name: obs.head_coupling(name, mimics.get) for name in mimics}
     # In a loop of couplings the head follows another joint.
     return {
