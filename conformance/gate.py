@@ -207,9 +207,13 @@ def apply_gate(
 
 
 def _known(failure: FailureRecord, entry: Expectation) -> FailureRecord:
-    day = entry.expires.isoformat() if entry.expires else None
-    known = structs.replace(failure, expected=entry.grade, reason=entry.reason)
-    return structs.replace(known, url=entry.url, expires=day)
+    return structs.replace(
+        failure,
+        expected=entry.grade,
+        reason=entry.reason,
+        url=entry.url,
+        expires=entry.expires.isoformat() if entry.expires else None,
+    )
 
 
 def failures(

@@ -81,6 +81,7 @@ def read_document(text: bytes) -> Element:
 
 
 def document_text(root: Element) -> bytes:
+    """Return an indented document."""
     etree.cleanup_namespaces(root)
     etree.indent(root)
     return etree.tostring(root) + b"\n"
@@ -281,6 +282,7 @@ def _failures(record: RobotRecord) -> Iterator[Failure]:
 
 
 def _has_failure(record: RobotRecord, failure: Failure) -> bool:
+    """Whether a robot has a certain failure, possibly among others."""
     found = (structs.replace(one, example=failure.example) for one in _failures(record))
     return failure in found
 

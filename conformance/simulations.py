@@ -272,6 +272,7 @@ def assess_bounds(samples: Array, lower: Array, upper: Array, angular: Units) ->
 
 
 def differing_joints(one: Array, other: Array, angular: Units) -> list[int]:
+    """Return the joints that two simulators leave at different positions."""
     moved = np.maximum(*(np.abs(p - p[0]).max(axis=0) for p in (one, other)))
     allowed = np.where(angular, *_SAME) + _RELATIVE * moved
     return np.flatnonzero(~(np.abs(one[-1] - other[-1]) <= allowed)).tolist()

@@ -160,11 +160,18 @@ def _read_urdf(urdf: prepared.UrdfCopy) -> readers.UrdfModel:
         name: [urdf.original(body.name()) for body in (joint.parent_body(), joint.child_body())]
         for name, joint in moved.items()
     }
-    links = [obs.LinkObservation(x, urdf.known([x], _mass(body))) for x, body in bodies.items()]
-    joints = [readers.named(_joint(joint), name, *ends[name]) for name, joint in moved.items()]
-    starts = {name: joint.position_start() for name, joint in moved.items()}
-    parts = links, joints, starts, _kinematics(plant, list(bodies.values()), moved)
-    return readers.UrdfModel(plant.GetModelInstanceName(*models), roots[0], *parts, notes)
+    return readers.UrdfModel(
+        plant.GetModelInstanceName(*models),
+        roots[0],
+        [
+            obs.LinkObservation(link, urdf.known([link], _mass(body)))
+            for link, body in bodies.items()
+        ],
+        [readers.named(_joint(joint), name, *ends[name]) for name, joint in moved.items()],
+        {name: joint.position_start() for name, joint in moved.items()},
+        _kinematics(plant, list(bodies.values()), moved),
+        notes,
+    )
 
 
 def _read_mjcf(path: str) -> readers.MjcfModel:

@@ -148,7 +148,7 @@ def _read(path: str, changed: int) -> MjcfRobot:
             top = list(spec.worldbody.bodies)
             if not top:
                 raise protocol.UnsupportedError("the MJCF has no body")
-            uncompared = {_WORDS.get(x, x): len(getattr(spec, x, ())) for x in _LISTS}
+            uncompared = {what: len(getattr(spec, name, ())) for what, name in _LISTS.items()}
             free = [_is_free(body) for body in top]
             root = top[0] if len(top) == 1 and (free[0] or not top[0].joints) else None
             model, held = _compiled(spec, root)
@@ -351,11 +351,17 @@ def read_joint(
         least, most = model.jnt_actfrcrange[joint].tolist()
         # One number in USD.
         effort = most if least == -most else math.nan
-    axis, mimic = statements.vec3(model.jnt_axis[joint]), mimics.get(name)
-    stated = structs.replace(stated, type=kind, mimic=mimic, axis=axis)
-    damping, friction = float(model.dof_damping[dof].flat[0]), float(model.dof_frictionloss[dof])
-    stated = structs.replace(stated, damping=damping, friction=friction)
-    return structs.replace(stated, lower=lower, upper=upper, effort=effort)
+    return structs.replace(
+        stated,
+        type=kind,
+        lower=lower,
+        upper=upper,
+        effort=effort,
+        damping=float(model.dof_damping[dof].flat[0]),
+        friction=float(model.dof_frictionloss[dof]),
+        mimic=mimics.get(name),
+        axis=statements.vec3(model.jnt_axis[joint]),
+    )
 
 
 def body_mass(model: mujoco.MjModel, body: int) -> obs.MassProperties | None:
@@ -444,9 +450,20 @@ def geom_shapes(
             surface = ellipsoid_surface(model.geom_size[geom], transform)
         else:
             surface = primitive_surface(kind, size, transform)
-        name, place = model.geom(geom).name or kind.value, statements.vec3(transform[:3, 3])
-        shape = link, observed.Role.COLLISION, f"geom {geom}", name, kind, size, place, surface
-        yield geom, observed.ShapeObservation(*shape, stated=surface is not None)
+        yield (
+            geom,
+            observed.ShapeObservation(
+                link=link,
+                role=observed.Role.COLLISION,
+                source=f"geom {geom}",
+                name=model.geom(geom).name or kind.value,
+                kind=kind,
+                size=size,
+                position=statements.vec3(transform[:3, 3]),
+                surface=surface,
+                stated=surface is not None,
+            ),
+        )
 
 
 def _shapes(robot: MjcfRobot) -> Iterator[observed.ShapeObservation]:
@@ -514,12 +531,19 @@ def _simulation(
     excluded = model.exclude_signature.tolist()
     pairs = (sorted((names[bodies >> 16], names[bodies & 0xFFFF])) for bodies in excluded)
     frictions = {names[body]: _frictions(model, body) for body in range(1, model.nbody)}
-    of_links = ((link, found) for link, found in frictions.items() if len(found) == 1)
-    materials = tuple(obs.ContactMaterialObservation(link, *found * 2) for link, found in of_links)
-    filtered = tuple(sorted((first, second) for first, second in pairs))
-    stated = obs.SimulationObservation((), tuple(x for x in armatures if x[1]), (), filtered)
-    nothing = {"limit_stiffnesses": (), "limit_dampings": ()}
-    return structs.replace(stated, contact_materials=materials, **nothing)
+    return obs.SimulationObservation(
+        drives=(),
+        positions=(),
+        limit_stiffnesses=(),
+        limit_dampings=(),
+        armatures=tuple((name, value) for name, value in armatures if value),
+        filtered_pairs=tuple(sorted((first, second) for first, second in pairs)),
+        contact_materials=tuple(
+            obs.ContactMaterialObservation(link, *found * 2)
+            for link, found in frictions.items()
+            if len(found) == 1
+        ),
+    )
 
 
 def _frictions(model: mujoco.MjModel, body: int) -> tuple[float, ...]:
@@ -585,12 +609,20 @@ def _implied(
             yield obs.Implied(obs.SettingKind.DRIVE, f"joint {name}")
 
 
-# Lists of a specification that no observation has, and the words for some.
-_LISTS = (
-    *("actuators", "tendons", "sites", "cameras", "lights", "keys", "sensors"),
-    *("pairs", "flexes", "skins", "plugins"),
-)
-_WORDS = {"keys": "keyframes", "pairs": "contact pairs", "flexes": "flexible bodies"}
+# Lists of a specification that no observation has, by the words for them.
+_LISTS = {
+    "actuators": "actuators",
+    "tendons": "tendons",
+    "sites": "sites",
+    "cameras": "cameras",
+    "lights": "lights",
+    "keyframes": "keys",
+    "sensors": "sensors",
+    "contact pairs": "pairs",
+    "flexible bodies": "flexes",
+    "skins": "skins",
+    "plugins": "plugins",
+}
 
 
 def _uncompared_of_model(model: mujoco.MjModel, held: bool) -> dict[str, int]:

@@ -202,11 +202,15 @@ def roll_out(
     if plan is None or mechanism.unknown:
         return None
     start = mechanism.states(configurations)[0][plan.configuration]
-    random, model = np.random.default_rng(_SEED), mechanism.model
-    states = _states(mechanism, model, plan, start)
-    altered = (_altered(model, random) for _ in range(_NEIGHBOURS if perturbed else 0))
-    others = tuple(_states(mechanism, other, plan, start) for other in altered)
-    return obs.Rollout(tuple(joint.name for joint in mechanism.joints), states, others)
+    random = np.random.default_rng(_SEED)
+    return obs.Rollout(
+        joints=tuple(joint.name for joint in mechanism.joints),
+        states=_states(mechanism, mechanism.model, plan, start),
+        perturbed=tuple(
+            _states(mechanism, _altered(mechanism.model, random), plan, start)
+            for _ in range(_NEIGHBOURS if perturbed else 0)
+        ),
+    )
 
 
 def _states(
@@ -275,8 +279,14 @@ def _states(
 def _altered(model: mujoco.MjModel, random: np.random.Generator) -> mujoco.MjModel:
     near = copy.copy(model)
     for field in (
-        *("body_mass", "body_inertia", "body_ipos", "body_pos"),
-        *("jnt_pos", "dof_damping", "dof_frictionloss", "eq_data"),
+        "body_mass",
+        "body_inertia",
+        "body_ipos",
+        "body_pos",
+        "jnt_pos",
+        "dof_damping",
+        "dof_frictionloss",
+        "eq_data",
     ):
         sizes = getattr(near, field)
         sizes[:] = sizes * (1 + random.uniform(-_NEARBY, _NEARBY, sizes.shape))

@@ -84,12 +84,19 @@ def _read_urdf(urdf: prepared.UrdfCopy) -> readers.UrdfModel:
     joints = [joint for joint in read.values() if joint]
     for name in (name for name, joint in read.items() if joint is None):
         raise protocol.UnsupportedError(f"Newton reads joint {name} as a type that URDF lacks")
-    masses = {link: urdf.known([link], _mass(robot, body)) for link, body in robot.bodies.items()}
-    observed = [obs.LinkObservation(link, mass) for link, mass in masses.items()]
-    starts = {name: builder.joint_q_start[index] for name, index in robot.joints.items()}
-    parts = observed, joints, starts, _kinematics(robot, list(robot.bodies.values()))
-    name = str(builder.articulation_label[0])
-    return readers.UrdfModel(name, observed[0].name, *parts, robot.warnings, is_ordered=True)
+    return readers.UrdfModel(
+        str(builder.articulation_label[0]),
+        next(iter(robot.bodies)),
+        [
+            obs.LinkObservation(link, urdf.known([link], _mass(robot, body)))
+            for link, body in robot.bodies.items()
+        ],
+        joints,
+        {name: builder.joint_q_start[index] for name, index in robot.joints.items()},
+        _kinematics(robot, list(robot.bodies.values())),
+        robot.warnings,
+        is_ordered=True,
+    )
 
 
 def _read_mjcf(path: str) -> readers.MjcfModel:

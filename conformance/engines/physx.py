@@ -103,9 +103,14 @@ class PhysxEngine(Struct, frozen=True):
                 }
             try:
                 chosen = [x for x in movable if x.name in request.configurations.joints]
-                asked: dict[str, object] = {"joints": [paths[joint.name] for joint in chosen]}
-                asked |= {"usd": str(Path(request.path).absolute()), "passive": passive}
-                answer = _answered(asked | _coordinates(request.configurations, chosen))
+                answer = _answered(
+                    {
+                        "usd": str(Path(request.path).absolute()),
+                        "passive": passive,
+                        "joints": [paths[joint.name] for joint in chosen],
+                        **_coordinates(request.configurations, chosen),
+                    }
+                )
             except protocol.UnsupportedError as error:
                 raise stages.refusal(str(error), families, _FAMILIES) from error
         count = len(answer["fixed"])

@@ -240,6 +240,7 @@ def _couplings(request: dict[str, Any], freedoms: list[str]) -> list[tuple[str, 
     ranges = np.array([ranges_of[path] for path in paths])
 
     def settle(start: np.ndarray) -> np.ndarray:
+        """Return (n) positions in which coupled joints end."""
         scene.write("jointPosition", dict(zip(paths, start, strict=True)))
         scene.hold_root()
         for _ in range(_COUPLING_STEPS):

@@ -178,9 +178,13 @@ def _read_mjcf(path: str) -> readers.MjcfModel:
         joint = frame.parentJoint
         is_head = heads.setdefault(joint, index) == index
         moves = model.frames[frame.parentFrame].type == kinds.JOINT
-        mass = _mass(model, frame, joint) if is_head else None
-        own = joints(model.joints[joint]) if moves else []
-        bodies.append(readers.MjcfBody(own, mass, heads[joint]))
+        bodies.append(
+            readers.MjcfBody(
+                joints(model.joints[joint]) if moves else [],
+                _mass(model, frame, joint) if is_head else None,
+                heads[joint],
+            )
+        )
     return readers.MjcfModel(bodies, _kinematics(model, [i for i, _ in frames], initial))
 
 

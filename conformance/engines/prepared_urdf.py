@@ -313,8 +313,16 @@ def prepare_shapes(
                     mesh.set("filename", str(file))
                     continue
                 link.remove(shape)
-                names = _name(link), role, f"{_name(link)} {role} {reference}", reference
-                unread.append(ShapeObservation(*names, ShapeKind.MESH, stated=False))
+                unread.append(
+                    ShapeObservation(
+                        link=_name(link),
+                        role=role,
+                        source=f"{_name(link)} {role} {reference}",
+                        name=reference,
+                        kind=ShapeKind.MESH,
+                        stated=False,
+                    )
+                )
 
     return prepare(request.path, (_leave_all_but_shapes, leave_meshes, *steps)), unread
 

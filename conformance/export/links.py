@@ -165,6 +165,7 @@ def _own_inertial(prim: Usd.Prim) -> tuple[bool, m.Inertial | None]:
 def adds_up(
     body: m.Inertial, parts: Sequence[tuple[m.Inertial | None, Array]], robot_mass: float
 ) -> bool:
+    """Return whether the inertials of links add up to that of their body."""
     # Mass and inertia that a conversion adds to bodies without any are tolerated.
     massive = [(part, to_body) for part, to_body in parts if part and part.mass > 0]
     mass = sum(inertial.mass for inertial, _ in massive)

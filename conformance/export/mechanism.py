@@ -49,6 +49,7 @@ _SIMPLE: dict[JointType | None, m.JointKind] = {
 
 
 def nearest(path: str, among: Container[str]) -> str | None:
+    """Return the nearest of some prims at or above a path."""
     while path.strip("/"):
         if path in among:
             return path
@@ -85,6 +86,7 @@ def _unused(stem: str, taken: set[str], reserved: Container[str] = ()) -> str:
 
 
 def _unique_names(kind: str, prims: Sequence[Usd.Prim], notes: list[Diagnostic]) -> list[str]:
+    """Return unique names of prims."""
     # Names are unique among siblings in USD, but in the whole robot in URDF. The first prim with a
     # name keeps it.
     proposed, taken = [legible_name(prim) for prim in prims], set[str]()
@@ -273,6 +275,7 @@ def _read_motion(
 
 
 def _is_polynomial(prim: Usd.Prim) -> bool:
+    """Whether MuJoCo's coupling of a joint is not linear."""
     powers = (prim.GetAttribute(f"mjc:coef{power}").Get() for power in (2, 3, 4))
     return simulation.MUJOCO in stages.applied_schemas(prim) and any(powers)
 
@@ -454,23 +457,34 @@ class Mechanism:
             message = f"joint {joint.path} has {len(tokens)} axes and becomes {', '.join(names)}"
             self._notes.append(Diagnostic("joint-split", message))
         ends = [parent.name if parent else self._world_name, *between, child.name]
-        chain = []
-        places = zip(names, ends, ends[1:], motion, origins, strict=False)
-        for own, above, below, (token, kind), origin in places:
-            fields = self._fields(prim, kind, token, of_axis=is_chain)
-            chain.append(m.Joint(own, above, below, kind, origin, **fields, custom=custom))
-            custom = m.Custom()
-        return chain
+        return [
+            m.Joint(
+                names[index],
+                ends[index],
+                ends[index + 1],
+                kind,
+                origins[index],
+                **self._fields(prim, kind, token, of_axis=is_chain),
+                custom=custom if index == 0 else m.Custom(),
+            )
+            for index, (token, kind) in enumerate(motion)
+        ]
 
     def _weld(self, link: StageLink, above: str) -> m.Joint:
+        """Write the fixed joint of a frame to the link above it."""
         prim, nested = self._reading.prim(link.path), rigid(self._reading.within(link.path, above))
         if (moved := self.moved.get(above)) is not None:
             nested = inverses(moved) @ nested
         name = text_attribute(prim, "urdf:joint:name") or f"{link.name}_joint"
-        name, parent = _unused(name, self._taken), self._by_path[above].name
-        origin, custom = pose_from_transform(nested), read_custom(prim, of_joint=True)
-        fields = self._fields(prim, m.Fixed(), "")
-        return m.Joint(name, parent, link.name, m.Fixed(), origin, **fields, custom=custom)
+        return m.Joint(
+            _unused(name, self._taken),
+            self._by_path[above].name,
+            link.name,
+            m.Fixed(),
+            pose_from_transform(nested),
+            **self._fields(prim, m.Fixed(), ""),
+            custom=read_custom(prim, of_joint=True),
+        )
 
     def _loop(self, joint: Connection) -> m.LoopJoint:
         prim = self._reading.prim(joint.path)

@@ -99,6 +99,7 @@ class Mapping(Struct, frozen=True):
     unsigned: float  # sum of the same areas without sign
 
     def plus(self, other: Mapping) -> Mapping:
+        """Return the integrals over this part and another one."""
         x, y, z = (a + b for a, b in zip(self.center, other.center, strict=True))
         sums = tuple(a + b for a, b in zip(self.moments, other.moments, strict=True))
         areas = self.oriented + other.oriented, self.unsigned + other.unsigned
@@ -135,6 +136,7 @@ class Appearance(Struct, frozen=True):
 
 
 def merge_appearances(appearances: Iterable[Appearance]) -> tuple[Appearance, ...]:
+    """Merge parts of equal appearance, wherever they are."""
     parts: dict[Appearance, list[Appearance]] = {}
     for appearance in appearances:
         kind = structs.replace(appearance, area=0.0, mapping=None, center=None)
