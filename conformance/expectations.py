@@ -91,12 +91,8 @@ def configurations_of(expected: Expected) -> obs.Configurations:
         given = [np.atleast_1d(pose.q.get(name, ())) for pose in expected.poses]
         zero = neutral[max(map(len, given))]
         positions.append(np.array([zero, *(row if len(row) else zero for row in given)], float))
-    return obs.Configurations(
-        joints=tuple(names),
-        positions=tuple(positions),
-        labels=("zero", *(f"pose {number}" for number in range(len(expected.poses)))),
-        root=expected.root,
-    )
+    labels = ("zero", *(f"pose {number}" for number in range(len(expected.poses))))
+    return obs.Configurations(tuple(names), tuple(positions), labels, root=expected.root)
 
 
 def compare_readings(
@@ -120,11 +116,9 @@ def compare_case(case: Expected, actual: obs.Observation) -> CaseReadingRecord:
     for joint in actual.joints:
         if joint.parent in reached and actual.frames and joint.child in actual.frames.links:
             reached.setdefault(joint.child, joint.name)
-    tree = structs.replace(
-        actual,
-        links=tuple(link for link in actual.links if link.name in reached),
-        joints=tuple(joint for joint in actual.joints if reached.get(joint.child) == joint.name),
-    )
+    links = tuple(link for link in actual.links if link.name in reached)
+    joints = tuple(joint for joint in actual.joints if reached.get(joint.child) == joint.name)
+    tree = structs.replace(actual, links=links, joints=joints)
     expected = _with_joints(case, _with_links(case, tree, actual))
     expected, actual, differences = _with_shapes(case, expected, actual)
     groups = [body.links for body in case.bodies]
@@ -379,11 +373,9 @@ def touching_links(
 ) -> dict[tuple[str, str], float]:
     """Return the distances of links that touch at rest, and may collide, the least first [m]."""
     distances, _ = link_distances(solids)
-    return {
-        links: distance
-        for links, distance in sorted(distances.items(), key=lambda item: item[1])
-        if distance < _TOUCHING and not _of_one_joint(frozenset(links), expected)
-    }
+    ordered = sorted(distances.items(), key=lambda item: item[1])
+    touching = (item for item in ordered if item[1] < _TOUCHING)
+    return {x: apart for x, apart in touching if not _of_one_joint(frozenset(x), expected)}
 
 
 def _of_one_joint(pair: frozenset[str], expected: obs.Observation) -> bool:

@@ -10,6 +10,7 @@ down are lost.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
 from enum import StrEnum
@@ -182,9 +183,7 @@ def apply_gate(
     robots = {(record.id, _converter(record)) for record in records}
     known = baseline.about(converter for _, converter in robots) if baseline else {}
     grades, failing = _grades(records), set[Place]()
-    lists: dict[str, list[FailureRecord]] = {
-        name: [] for name in ("new", "worse", "expired", "expected", "fixed")
-    }
+    lists = defaultdict[str, list[FailureRecord]](list)
     unreadable = baseline is not None
     for failure in failures(records, fail_on=fail_on, strict=strict, unreadable=unreadable):
         failing.add(failure.place)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import product
 
@@ -66,14 +66,9 @@ def match_names(
         prims = structs.replace(prims, links=(*prims.links, stage))
     # A body comes before a frame of the same name.
     frames = {prim.path for prim in prims.links if not prim.is_body}
-    links = _Matches(
-        [link.name for link in expected.links],
-        {prim.path: prim.name for prim in sorted(prims.links, key=lambda one: not one.is_body)},
-        frames,
-    )
-    joints = _Matches(
-        [joint.name for joint in expected.joints], {prim.path: prim.name for prim in prims.joints}
-    )
+    ordered = sorted(prims.links, key=lambda prim: not prim.is_body)
+    links = _Matches(expected.links, ordered, frames)
+    joints = _Matches(expected.joints, prims.joints)
     for key in (str, _plain):
         for part in (links, joints):
             part.match(key)
@@ -94,10 +89,13 @@ class _Matches:
     """One-to-one matches between URDF names and prims."""
 
     def __init__(
-        self, names: Sequence[str], prims: Mapping[str, str], frames: AbstractSet[str] = frozenset()
+        self,
+        parts: Sequence[obs.LinkObservation | obs.JointObservation],
+        prims: Sequence[obs.NamedPrim | obs.NamedJoint],
+        frames: AbstractSet[str] = frozenset(),
     ) -> None:
-        self.names = list(dict.fromkeys(names))
-        self.prims = prims  # names by path, those of bodies first
+        self.names = list(dict.fromkeys(part.name for part in parts))
+        self.prims = {prim.path: prim.name for prim in prims}  # those of bodies first
         self.frames = frames  # candidates for links that are no bodies
         self.path_of: dict[str, str] = {}
         self.name_of: dict[str, str] = {}
@@ -178,11 +176,9 @@ def _match_by_joints(
         elif parent is None and child is None:
             links.add(joint.parent, first)
             links.add(joint.child, second)
-    between = {
-        ends: joint.name
-        for joint in expected.joints
-        if joint.name not in joints.path_of and len(ends := links.bodies(joint)) == 2
-    }
+    unpaired = (joint for joint in expected.joints if joint.name not in joints.path_of)
+    pairs = ((links.bodies(joint), joint.name) for joint in unpaired)
+    between = {ends: name for ends, name in pairs if len(ends) == 2}
     for prim in prims.joints:
         if (matched := between.get(links.bodies(prim))) is not None:
             joints.add(matched, prim.path)

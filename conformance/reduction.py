@@ -359,11 +359,9 @@ def reduce_robot(
 
         every = execution.select_engines(options.engines, options.limits)
         (record,) = examine([source], every)
-        found = [
-            one
-            for one in _failures(record)
-            if check is None or (one.kind, one.name) == (_CHECK, check)
-        ]
+        found = [*_failures(record)]
+        if check is not None:
+            found = [one for one in found if (one.kind, one.name) == (_CHECK, check)]
         if not found:
             others = [each.id for each in record.checks if each.grade is Grade.FAILS]
             failing = f"; these checks fail: {', '.join(others)}" if others else ""
@@ -373,10 +371,8 @@ def reduce_robot(
         failure = found[0]
         (alone,) = examine_texts([document], every)
         if not _has_failure(alone, failure):
-            raise ReductionError(
-                f"{failure.title}: {failure.example}; not once comments are removed, malformed "
-                "XML is repaired, and files have absolute paths"
-            )
+            cause = "comments are removed, malformed XML is repaired, and files have absolute paths"
+            raise ReductionError(f"{failure.title}: {failure.example}; not once {cause}")
         rules = _rules(alone)
         # The reference and OpenUSD alone, if the failure occurs with these.
         needed = {REFERENCE, execution.USD_ENGINE, failure.name}

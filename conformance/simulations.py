@@ -390,10 +390,8 @@ def simulate_in_mujoco(
             answer["segments"].append({"positions": positions, "velocities": velocities})
     # MuJoCo resets a state that diverges, and counts that.
     kinds = mujoco.mjtWarning
-    answer["resets"] = sum(
-        int(state.warning[kind].number)
-        for kind in (kinds.mjWARN_BADQPOS, kinds.mjWARN_BADQVEL, kinds.mjWARN_BADQACC)
-    )
+    bad = (kinds.mjWARN_BADQPOS, kinds.mjWARN_BADQVEL, kinds.mjWARN_BADQACC)
+    answer["resets"] = sum(int(state.warning[kind].number) for kind in bad)
     return answer
 
 

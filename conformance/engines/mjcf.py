@@ -307,15 +307,12 @@ def read_mimics(
     model: mujoco.MjModel, names: Mapping[int, str] | Sequence[str]
 ) -> dict[str, obs.MimicObservation]:
     """Return the linear couplings of two joints, which are relative to their initial positions."""
-    return {
-        names[model.eq_obj1id[index]]: obs.MimicObservation(
-            leader=names[model.eq_obj2id[index]],
-            multiplier=float(model.eq_data[index, 1]),
-            offset=float(model.eq_data[index, 0]),
-        )
-        for index in range(model.neq)
-        if _is_coupling(model, index)
-    }
+    mimics = {}
+    for index in (index for index in range(model.neq) if _is_coupling(model, index)):
+        offset, multiplier = model.eq_data[index, :2].tolist()
+        mimic = obs.MimicObservation(names[model.eq_obj2id[index]], multiplier, offset)
+        mimics[names[model.eq_obj1id[index]]] = mimic
+    return mimics
 
 
 def _is_coupling(model: mujoco.MjModel, index: int) -> bool:

@@ -319,11 +319,9 @@ def with_motion(
     except UnbuildableError as error:
         note = f"MuJoCo cannot simulate the observation: {error}"
         return structs.replace(observation, notes=(*observation.notes, note))
-    return structs.replace(
-        observation,
-        dynamics=observation.dynamics or equations_of_motion(mechanism, configurations),
-        rollout=roll_out(mechanism, configurations, perturbed=perturbed),
-    )
+    dynamics = observation.dynamics or equations_of_motion(mechanism, configurations)
+    rollout = roll_out(mechanism, configurations, perturbed=perturbed)
+    return structs.replace(observation, dynamics=dynamics, rollout=rollout)
 
 
 def build(

@@ -183,10 +183,9 @@ class NewtonUsdEngine(Struct, frozen=True):
                 refusal = stages.refusal(reason, families, _FAMILIES)
                 raise refusal if reading.bodies else protocol.UnsupportedError(reason)
             # The root link is perhaps no body.
-            kinematics = structs.replace(
-                _kinematics(robot, range(robot.builder.body_count)),
-                world=reading.rigid(reading.links[names.root].path),
-            )
+            world = reading.rigid(reading.links[names.root].path)
+            kinematics = _kinematics(robot, range(robot.builder.body_count))
+            kinematics = structs.replace(kinematics, world=world)
         by_schema, notes = _BY_SCHEMA, tuple[str, ...]()
         if stages.SchemaFamily.NEWTON not in families:
             by_mujoco = stages.SchemaFamily.MUJOCO in families
@@ -433,10 +432,7 @@ def _simulation(robot: _Robot, joints: Sequence[obs.JointObservation]) -> obs.Si
         )
         for name in moved
     )
-    return obs.SimulationObservation(
-        tuple(drives),
-        by_joint(builder.joint_armature, rate),
-        tuple(start for start in by_joint(builder.joint_q, place) if start[1]),
-        limit_stiffnesses=by_joint(builder.joint_limit_ke, rate),
-        limit_dampings=by_joint(builder.joint_limit_kd, rate),
-    )
+    starts = tuple(start for start in by_joint(builder.joint_q, place) if start[1])
+    stated = tuple(drives), by_joint(builder.joint_armature, rate), starts
+    springs, dampers = (by_joint(x, rate) for x in (builder.joint_limit_ke, builder.joint_limit_kd))
+    return obs.SimulationObservation(*stated, limit_stiffnesses=springs, limit_dampings=dampers)

@@ -58,10 +58,8 @@ def _simulate(request: dict[str, Any]) -> dict[str, Any]:
         answer["segments"].append(sampled)
     # MuJoCo resets a state that diverges, and counts that.
     kinds = mujoco.mjtWarning
-    answer["resets"] = sum(
-        int(solver.mj_data.warning[kind].number)
-        for kind in (kinds.mjWARN_BADQPOS, kinds.mjWARN_BADQVEL, kinds.mjWARN_BADQACC)
-    )
+    bad = (kinds.mjWARN_BADQPOS, kinds.mjWARN_BADQVEL, kinds.mjWARN_BADQACC)
+    answer["resets"] = sum(int(solver.mj_data.warning[kind].number) for kind in bad)
     return answer
 
 

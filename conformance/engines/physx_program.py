@@ -101,11 +101,8 @@ class Scene:
             for group in result.groups:
                 if group.is_delete or not group.tensors:
                     continue
-                rows = (
-                    [tensor.numpy() for tensor in group.tensors]
-                    if group.is_array
-                    else list(group.tensors[0].numpy())
-                )
+                tensors = [tensor.numpy() for tensor in group.tensors]
+                rows = tensors if group.is_array else list(tensors[0])
                 paths = self._own_paths(group)
                 own = {p: np.array(row) for p, row in zip(paths, rows, strict=True)}
                 found[self._paths.token_to_string(group.attribute)] |= own

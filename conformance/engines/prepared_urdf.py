@@ -68,11 +68,8 @@ class UrdfCopy(Struct, eq=False):
 
     @property
     def joint_of_child(self) -> dict[str, str]:
-        return {
-            child.get("link", ""): _name(joint)
-            for joint in self.robot.iterfind("joint")
-            for child in joint.iterfind("child")
-        }
+        ends = ((x, end) for x in self.robot.iterfind("joint") for end in x.iterfind("child"))
+        return {end.get("link", ""): _name(joint) for joint, end in ends}
 
     def original(self, link: str) -> str:
         return self.renamed.get(link, link)
@@ -260,9 +257,8 @@ def rename_link(reserved: str, *, inner_only: bool = False) -> Step:
     """
 
     def rename(copy: UrdfCopy) -> None:
-        if not _found(
-            copy, f"{'joint/child/@link' if inner_only else 'link/@name'}[.='{reserved}']"
-        ):
+        names = "joint/child/@link" if inner_only else "link/@name"
+        if not _found(copy, f"{names}[.='{reserved}']"):
             return
         fresh = reserved
         while fresh in copy.links:
@@ -273,10 +269,8 @@ def rename_link(reserved: str, *, inner_only: bool = False) -> Step:
             link.set("name", fresh)
         copy.renamed[fresh] = reserved
         because = "it is not the root, and" if inner_only else "otherwise"
-        copy.notes.append(
-            f"Link {reserved} was renamed in the copy: {because} the engine would treat it"
-            " as its world."
-        )
+        note = f"Link {reserved} was renamed in the copy: {because} the engine would treat it"
+        copy.notes.append(f"{note} as its world.")
 
     return rename
 

@@ -185,8 +185,8 @@ def read_stage(
         links = [] if mechanism.world is None else [m.Link(mechanism.world)]
         for link in mechanism.links:
             inertial, custom = inertials[link.path], contents.read_custom(reading.prim(link.path))
-            visuals = all_shapes.visuals.get(link.path, ())
-            collisions = all_shapes.collisions.get(link.path, ())
+            visuals = tuple(all_shapes.visuals.get(link.path, ()))
+            collisions = tuple(all_shapes.collisions.get(link.path, ()))
             if (frame := mechanism.moved.get(link.path)) is not None:
                 # From the frame of the prim into that of the link.
                 step = pose_from_transform(inverses(frame))

@@ -171,10 +171,8 @@ def adds_up(
     mass = sum(inertial.mass for inertial, _ in massive)
     if mass == 0:
         return body.mass <= HARMLESS * max(robot_mass, 1.0)
-    moment = sum(
-        inertial.mass * (to_body @ (*inertial.origin.position, 1.0))[:3]
-        for inertial, to_body in massive
-    )
+    centers = ((x.mass, to_body @ (*x.origin.position, 1.0)) for x, to_body in massive)
+    moment = sum(part * center[:3] for part, center in centers)
     tensor = sum(_about_origin(inertial, to_body) for inertial, to_body in massive)
     stated = _about_origin(body, np.eye(4))
     center = np.array(body.origin.position)
@@ -249,16 +247,11 @@ def _split(name: str) -> tuple[tuple[str, ...], str]:
 
 
 def _read_scope(prim: Usd.Prim) -> m.XmlElement:
-    return m.XmlElement(
-        prim.GetDisplayName() or prim.GetName(),
-        tuple(
-            (attribute.GetDisplayName() or attribute.GetName(), _text(attribute))
-            for attribute in prim.GetAuthoredAttributes()
-            if attribute.GetName() not in {extensions.TEXT, extensions.WITHIN}
-        ),
-        _text(prim.GetAttribute(extensions.TEXT)),
-        tuple(map(_read_scope, prim.GetAllChildren())),
-    )
+    own = {extensions.TEXT, extensions.WITHIN}
+    others = (x for x in prim.GetAuthoredAttributes() if x.GetName() not in own)
+    attributes = tuple((x.GetDisplayName() or x.GetName(), _text(x)) for x in others)
+    tag, text = prim.GetDisplayName() or prim.GetName(), _text(prim.GetAttribute(extensions.TEXT))
+    return m.XmlElement(tag, attributes, text, tuple(map(_read_scope, prim.GetAllChildren())))
 
 
 def _text(attribute: Usd.Attribute) -> str:

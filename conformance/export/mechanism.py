@@ -68,11 +68,9 @@ def find_links(reading: Reading, frames: Iterable[str]) -> list[StageLink]:
         if name in unmarked:
             unmarked.remove(name)
             chosen.add(path)
-    return [
-        StageLink(x.path, names[x.path], x.body, nearest(x.path.rpartition("/")[0], chosen))
-        for x in reading.candidates
-        if x.path in chosen
-    ]
+    above = {path: nearest(path.rpartition("/")[0], chosen) for path in chosen}
+    found = (link for link in reading.candidates if link.path in chosen)
+    return [StageLink(x.path, names[x.path], x.body, above[x.path]) for x in found]
 
 
 def _unused(stem: str, taken: set[str], reserved: Container[str] = ()) -> str:
@@ -324,11 +322,9 @@ class Mechanism:
         # The tree starts at the world, or at a body that is the child of no joint: of several, the
         # articulation root is preferred, then the first of the stage.
         members = [link.path for link in links if link.is_body]
-        carried = {
-            joint.bodies[1]
-            for joint in connected
-            if joint.articulated or joint.mobility.type is JointType.FLOATING
-        }
+        floating = JointType.FLOATING
+        tree_like = (x for x in connected if x.articulated or x.mobility.type is floating)
+        carried = {joint.bodies[1] for joint in tree_like}
         free = [body for body in members if body not in carried] or members
         marked = [x for x in free if reading.prim(x).HasAPI(UsdPhysics.ArticulationRootAPI)]
         tree = connecting.span_tree(connected, members, (marked or free)[:1])

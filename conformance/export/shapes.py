@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,8 +44,8 @@ class Texture(Struct, frozen=True, eq=False):
 class Shapes(Struct, frozen=True, eq=False):
     """All shapes of a robot, by the path of the link's prim and in its frame."""
 
-    visuals: Mapping[str, tuple[m.Visual, ...]] = {}
-    collisions: Mapping[str, tuple[m.Collision, ...]] = {}
+    visuals: Mapping[str, Sequence[m.Visual]] = {}
+    collisions: Mapping[str, Sequence[m.Collision]] = {}
     meshes: Mapping[str, meshing.PolygonMesh] = {}  # surfaces of meshes, by the URI in the shapes
     textures: Mapping[str, Texture] = {}  # texture of the colour of a visual mesh, by its URI
 
@@ -103,12 +103,7 @@ def read_shapes(
                 name = element.GetDisplayName() or element.GetName()
                 groups = [m.Collision(name, origin, m.MeshFile(uri, None, scale), custom=custom)]
             joined.setdefault(owner, []).extend(groups)
-    return Shapes(
-        {path: tuple(of) for path, of in visuals.items()},
-        {path: tuple(of) for path, of in joined.items()},
-        meshes,
-        textures,
-    )
+    return Shapes(visuals, joined, meshes, textures)
 
 
 def _is_collision(prim: Usd.Prim) -> bool:

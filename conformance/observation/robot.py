@@ -236,12 +236,10 @@ class Configurations(Struct, frozen=True, eq=False):
     def for_motion(self) -> Configurations:
         if self.motion_count is None:
             return self
-        return structs.replace(
-            self,
-            positions=tuple(values[: self.motion_count] for values in self.positions),
-            labels=self.labels[: self.motion_count],
-            velocities=tuple(values[: self.motion_count] for values in self.velocities),
-        )
+        first, labels = slice(self.motion_count), self.labels[: self.motion_count]
+        positions = tuple(values[first] for values in self.positions)
+        velocities = tuple(values[first] for values in self.velocities)
+        return structs.replace(self, positions=positions, labels=labels, velocities=velocities)
 
 
 class Departure(Struct, frozen=True):

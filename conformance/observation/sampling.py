@@ -82,11 +82,9 @@ def configurations(joints: Sequence[obs.JointObservation], count: int = 32) -> o
     for name, coupling in couplings.items():
         positions[name] = coupling.multiplier * positions[coupling.leader] + coupling.offset
     # Forces at rest are those of gravity alone; samples add Coriolis forces.
-    random = np.random.default_rng(_SEED)
-    velocities = [
-        random.uniform(-_SPEED, _SPEED, (len(cube) + 1, obs.VELOCITIES[joint.type]))
-        for joint in moving
-    ]
+    random, rows = np.random.default_rng(_SEED), len(cube) + 1
+    shapes = ((rows, obs.VELOCITIES[joint.type]) for joint in moving)
+    velocities = [random.uniform(-_SPEED, _SPEED, shape) for shape in shapes]
     for values in velocities:
         values[:3] = 0.0
     for array in (*positions.values(), *velocities):
