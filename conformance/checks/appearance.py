@@ -16,7 +16,6 @@ from urdf_usd.conformance.checks import check
 from urdf_usd.conformance.checks.shapes import (
     LinkShapes,
     matched_shapes,
-    named,
     shapes_by_link,
     worst_of,
 )
@@ -150,7 +149,7 @@ def _difference(
 
 def _of_part(part: LinkShapes, pair: _Pair, what: str, values: Sequence[Value], unit: str) -> str:
     where = "" if pair.share > 1 - _SLIVER else f" on {100 * pair.share:.2g}% of it"
-    return check.is_not(f"{what} of {named(part.expected)}", values, unit, where)
+    return check.is_not(f"{what} of {part.name}", values, unit, where)
 
 
 @_of_pairs(
@@ -231,7 +230,7 @@ def _shading(part: LinkShapes) -> Difference | None:
         return None
 
     def made(amount: float, text: str, other: str, *values: Value, **fields: Any) -> Difference:  # noqa: ANN401
-        text = f"normals of {named(part.expected)}: {text}, not {other}"
+        text = f"normals of {part.name}: {text}, not {other}"
         return _difference(part, text, amount, values, _COORDINATE, _NORMALS, **fields)
 
     if actual.problem:
@@ -313,7 +312,7 @@ def _mapping(part: LinkShapes, pair: _Pair, _: check.Sides) -> Difference | None
         amount = largest(abs(a - b) / scale for a, b in zip(*measures, strict=True))
         how = f"differ: mean and size {value_text(values[1])}"
     values += ["none"] * (2 - len(values))
-    text = f"texture coordinates of {named(part.expected)} {how}"
+    text = f"texture coordinates of {part.name} {how}"
     return _difference(part, text, amount, values, _COORDINATE, _MOVED)
 
 

@@ -157,8 +157,8 @@ def difference(
     """Return the difference of a measured value; its message is ``subject: text``."""
     fields.setdefault("item", subject.partition(" ")[2])
     fields.setdefault("message", f"{subject}: {text}")
-    fields |= dict(zip(("amount", "bound", "tolerance"), amounts, strict=True))
-    expected, actual = values
+    (expected, actual), (amount, bound, tolerance) = values, amounts
+    fields |= {"amount": amount, "bound": bound, "tolerance": tolerance}
     return Difference(subject=subject, expected=expected, actual=actual, unit=unit, **fields)
 
 

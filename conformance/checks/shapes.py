@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -48,14 +48,18 @@ _CACHE_SIZE = 64
 _MOST_SURFACES = 4096
 
 
-class LinkShapes(Struct, frozen=True):
+class LinkShapes(Struct, frozen=True, dict=True):
     """Shapes of one link in one role, on both sides: all of them, or a match."""
 
     link: str
     expected: Shapes
     actual: Shapes
 
-    @property
+    @cached_property
+    def name(self) -> str:
+        return named(self.expected)
+
+    @cached_property
     def surfaces(self) -> tuple[CombinedSurface, CombinedSurface]:
         """The combined surface of each side, all shapes of which have one."""
         return combined_surface(self.expected), combined_surface(self.actual)
@@ -314,7 +318,7 @@ def _difference(
     unit: str = "",
 ) -> Difference:
     plain = [tuple(one.tolist()) if isinstance(one, np.ndarray) else one for one in values]
-    amounts, text = (amount, bound, model.tolerance.shape), f"{named(part.expected)} {text}"
+    amounts, text = (amount, bound, model.tolerance.shape), f"{part.name} {text}"
     return check.difference(f"link {part.link}", text, plain, unit, amounts)
 
 

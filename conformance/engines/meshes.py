@@ -253,7 +253,7 @@ def _read_obj(content: bytes, folder: Path) -> LoadedMesh:
                 slashes = words.partition(" ")[0].count("/")
                 faces.setdefault((material, group, slashes), []).append(words)
             elif keyword in rows:
-                rows[keyword].append(words.partition("#")[0])
+                rows[keyword].append(words)
             elif keyword in {"o", "g"} and words.strip():
                 group += 1
             elif keyword == "usemtl":
@@ -311,8 +311,9 @@ def _table(rows: list[str], width: int) -> Array:
     if not rows:
         return np.zeros((0, width))
     if width == 2:
-        rows = [row if " " in row.strip() else f"{row} 0" for row in rows]
-    table: Array = np.loadtxt(rows, usecols=range(width), ndmin=2, comments=None)
+        rows = [row.partition("#")[0].strip() for row in rows]
+        rows = [row if " " in row else f"{row} 0" for row in rows]
+    table: Array = np.loadtxt(rows, usecols=range(width), ndmin=2)
     return table
 
 

@@ -70,7 +70,7 @@ def unusable_values(
             is_checked = is_shape or name.startswith(_CHECKED)
             if not isinstance(attribute, Usd.Attribute) or (any_precision and not is_checked):
                 continue
-            fault = _other_type(attribute, any_precision=any_precision)
+            fault = _other_type(prim, name, attribute, any_precision=any_precision)
             if fault is None and is_checked:
                 fault = _fault(attribute, value, below_default=below)
             if fault is not None:
@@ -90,12 +90,14 @@ def _is_placed(prim: Usd.Prim, cache: UsdGeom.XformCache) -> bool:
     return bool((np.abs(local) < _MOST).all() and (np.abs(world) < _MOST).all())
 
 
-def _other_type(attribute: Usd.Attribute, *, any_precision: bool) -> str | None:
+def _other_type(
+    prim: Usd.Prim, name: str, attribute: Usd.Attribute, *, any_precision: bool
+) -> str | None:
     """Describe the first authored type whose values typed consumers do not read."""
     # Measured on usd-core 26.11: ``ComputeMassProperties`` takes another inertia from ``double3
     # physics:diagonalInertia``, and a ``double`` force of a drive is none for OpenUSD's physics
     # parser and for Newton. Roles make no difference, nor do tokens for texts of shaders.
-    prim, name, declared = attribute.GetPrim(), attribute.GetName(), None
+    declared = None
     if definition := prim.GetPrimDefinition().GetAttributeDefinition(name):
         declared = definition.GetTypeName()
     elif prim.IsA(UsdShade.Shader):
