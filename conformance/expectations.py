@@ -91,8 +91,12 @@ def configurations_of(expected: Expected) -> obs.Configurations:
         given = [np.atleast_1d(pose.q.get(name, ())) for pose in expected.poses]
         zero = neutral[max(map(len, given))]
         positions.append(np.array([zero, *(row if len(row) else zero for row in given)], float))
-    labels = ("zero", *(f"pose {number}" for number in range(len(expected.poses))))
-    return obs.Configurations(tuple(names), tuple(positions), labels, root=expected.root)
+    return obs.Configurations(
+        joints=tuple(names),
+        positions=tuple(positions),
+        labels=("zero", *(f"pose {number}" for number in range(len(expected.poses)))),
+        root=expected.root,
+    )
 
 
 def compare_readings(
@@ -278,8 +282,15 @@ def _merged(shapes: list[ShapeObservation]) -> list[ShapeObservation]:
     if len(shapes) < 2:
         return shapes
     whole = combined_surface(tuple(shapes))
-    measures = whole.area, whole.edges, vec3(whole.oriented), whole.volume, vec3(whole.center)
-    surface = observed.Surface(tuple(whole.reach.tolist()), *measures, whole.triangles)
+    surface = observed.Surface(
+        support=tuple(whole.reach.tolist()),
+        area=whole.area,
+        edges=whole.edges,
+        oriented_area=vec3(whole.oriented),
+        volume=whole.volume,
+        center=vec3(whole.center),
+        triangles=whole.triangles,
+    )
     looks = observed.merge_appearances(part for shape in shapes for part in shape.appearances)
     return [structs.replace(shapes[0], surface=surface, appearances=looks)]
 
@@ -304,9 +315,15 @@ def _with_shape(values: ShapeValues, shape: ShapeObservation) -> ShapeObservatio
         texture = given.get("texture")
         unread = {"color"} - given.keys()
         unread |= set() if given.keys() & {"color", "texture"} else {"*"}
-        amounts = given.get("area", area / len(looks)), given.get("color"), given.get("opacity")
-        part = observed.Appearance(*amounts, texture and files.get(texture, texture))
-        parts.append(structs.replace(part, unread=frozenset(unread)))
+        parts.append(
+            observed.Appearance(
+                area=given.get("area", area / len(looks)),
+                color=given.get("color"),
+                opacity=given.get("opacity"),
+                texture=texture and files.get(texture, texture),
+                unread=frozenset(unread),
+            )
+        )
     return structs.replace(
         shape,
         kind=ShapeKind(stated.get("kind", shape.kind)),

@@ -179,8 +179,11 @@ def _read_mjcf(path: str) -> readers.MjcfModel:
     found = [plant.get_body(index) for model in models for index in plant.GetBodyIndices(model)]
     names = {body.name() for body in found}
     # Drake has a body without mass, with a number behind the name, between two joints of a body.
-    bare = (body for body in found if not body.default_mass())
-    between = {x.index() for x in bare if names & {x.name()[:-1], x.name()[:-2]}}
+    between = {
+        body.index()
+        for body in found
+        if not body.default_mass() and names & {body.name()[:-1], body.name()[:-2]}
+    }
     bodies = [body for body in found if body.index() not in between]
     joint_of = {
         joint.child_body().index(): joint

@@ -269,10 +269,12 @@ def _states(
             before = steps
             if messages:
                 break
-            positions = (joint.from_qpos(data.qpos) for joint in mechanism.joints)
-            rates = ((x.rates.T @ data.qvel[x.dofs]).tolist() for x in mechanism.joints)
-            state = tuple(positions), tuple(map(tuple, rates))
-            reached.append(obs.RolloutState(steps * plan.step, *state))
+            positions = tuple(joint.from_qpos(data.qpos) for joint in mechanism.joints)
+            velocities = tuple(
+                tuple((joint.rates.T @ data.qvel[joint.dofs]).tolist())
+                for joint in mechanism.joints
+            )
+            reached.append(obs.RolloutState(steps * plan.step, positions, velocities))
     return tuple(reached)
 
 

@@ -100,8 +100,9 @@ def _read_urdf(urdf: prepared.UrdfCopy) -> readers.UrdfModel:
 
 
 def _read_mjcf(path: str) -> readers.MjcfModel:
-    flags = {"parse_visuals": False, "skip_equality_constraints": True}
-    robot = _build(lambda builder: builder.add_mjcf(path, **flags))
+    robot = _build(
+        lambda builder: builder.add_mjcf(path, parse_visuals=False, skip_equality_constraints=True)
+    )
     builder = robot.builder
     joint_of = {child: index for index, child in enumerate(builder.joint_child)}
 
@@ -432,7 +433,10 @@ def _simulation(robot: _Robot, joints: Sequence[obs.JointObservation]) -> obs.Si
         )
         for name in moved
     )
-    starts = tuple(start for start in by_joint(builder.joint_q, place) if start[1])
-    stated = tuple(drives), by_joint(builder.joint_armature, rate), starts
-    springs, dampers = (by_joint(x, rate) for x in (builder.joint_limit_ke, builder.joint_limit_kd))
-    return obs.SimulationObservation(*stated, limit_stiffnesses=springs, limit_dampings=dampers)
+    return obs.SimulationObservation(
+        tuple(drives),
+        by_joint(builder.joint_armature, rate),
+        tuple(start for start in by_joint(builder.joint_q, place) if start[1]),
+        limit_stiffnesses=by_joint(builder.joint_limit_ke, rate),
+        limit_dampings=by_joint(builder.joint_limit_kd, rate),
+    )

@@ -129,11 +129,12 @@ class PhysxEngine(Struct, frozen=True):
         mimics, joint_at = {}, {paths[joint.name]: joint for joint in movable}
         for follower, head, multiplier, offset in answer["couplings"]:
             unit, leader = _unit(joint_at[follower]), joint_at[head]
-            coupling = leader.name, multiplier * unit / _unit(leader), offset * unit
-            mimics[joint_at[follower].name] = obs.MimicObservation(*coupling)
+            mimics[joint_at[follower].name] = obs.MimicObservation(
+                leader.name, multiplier * unit / _unit(leader), offset * unit
+            )
         joints = tuple(
-            _joint(found.get(x.name), x, mimics.get(x.name), by_schema=by_schema)
-            for x in names.joints
+            _joint(found.get(joint.name), joint, mimics.get(joint.name), by_schema=by_schema)
+            for joint in names.joints
         )
         blocked = statements.unreachable_joints(joints, request.configurations, _SEVERAL_AXES)
         reach = statements.reachable_links(names.root, joints, blocked)
@@ -291,10 +292,13 @@ def _joint(
         stated = structs.replace(stated, velocity=velocity)
     if not by_schema:
         return stated
-    damping, friction = found["jointViscousFriction"][0] / unit, found["jointDynamicFriction"][0]
-    stated = structs.replace(stated, damping=damping, friction=friction, mimic=mimic)
-    is_bounded = found["jointDriveType"][0] and math.isfinite(effort)
-    return structs.replace(stated, effort=effort) if is_bounded else stated
+    return structs.replace(
+        stated,
+        effort=effort if found["jointDriveType"][0] and math.isfinite(effort) else None,
+        damping=found["jointViscousFriction"][0] / unit,
+        friction=found["jointDynamicFriction"][0],
+        mimic=mimic,
+    )
 
 
 def _limit(value: float) -> float:

@@ -44,9 +44,12 @@ class Simulator:
         If the process ends, the answer has ``status``, its exit status, as well.
         """
         if self._process is None:
-            command, pipe = [self.python, "-m", self.program], subprocess.PIPE
             self._process = subprocess.Popen(
-                command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, encoding="utf-8"
+                [self.python, "-m", self.program],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                encoding="utf-8",
             )
         line = ""
         requests, answers = self._process.stdin, self._process.stdout

@@ -39,7 +39,7 @@ _STANDING = np.array(
     [[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, -1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]]
 )
 # Relative and absolute tolerance between a double and its float32.
-_SAME = {"rel_tol": 1e-6, "abs_tol": 1e-36}
+_SAME, _NOTHING = 1e-6, 1e-36
 _TYPES = UsdPhysics.ObjectType
 _SAFETY = ("k_velocity", "k_position", "soft_lower_limit", "soft_upper_limit")
 _SIMPLE: dict[JointType | None, m.JointKind] = {
@@ -322,9 +322,11 @@ class Mechanism:
         # The tree starts at the world, or at a body that is the child of no joint: of several, the
         # articulation root is preferred, then the first of the stage.
         members = [link.path for link in links if link.is_body]
-        floating = JointType.FLOATING
-        tree_like = (x for x in connected if x.articulated or x.mobility.type is floating)
-        carried = {joint.bodies[1] for joint in tree_like}
+        carried = {
+            joint.bodies[1]
+            for joint in connected
+            if joint.articulated or joint.mobility.type is JointType.FLOATING
+        }
         free = [body for body in members if body not in carried] or members
         marked = [x for x in free if reading.prim(x).HasAPI(UsdPhysics.ArticulationRootAPI)]
         tree = connecting.span_tree(connected, members, (marked or free)[:1])
@@ -519,9 +521,12 @@ class Mechanism:
             values = [x for _, _, x in sources if x is not None] if moves else []
             if field == "limit:effort":
                 values = sorted(bound if math.isnan(x) else x for x in values)
-            if values and not (custom is not None and math.isclose(custom, values[0], **_SAME)):
-                return values[0]
-            return custom
+            if not values or (
+                custom is not None
+                and math.isclose(custom, values[0], rel_tol=_SAME, abs_tol=_NOTHING)
+            ):
+                return custom
+            return values[0]
 
         dynamics = m.Dynamics(number("dynamics:damping"), number("dynamics:friction"))
         safety = m.SafetyController(*(own(f"safety_controller:{name}") for name in _SAFETY))
