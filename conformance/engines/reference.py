@@ -287,8 +287,9 @@ class ReferenceEngine:
     def observe(self, request: protocol.Request) -> obs.Observation:
         try:
             parsed = read_kept(request.path, request.packages)
-            given = parsed.robot, request.configurations, parsed.diagnostics
-            reading = observe_robot(*given, hulls=request.hulls)
+            reading = observe_robot(
+                parsed.robot, request.configurations, parsed.diagnostics, hulls=request.hulls
+            )
         except SourceError as error:
             raise protocol.UnsupportedError(str(error.diagnostics[0])) from error
         if request.configurations.rollout:

@@ -77,8 +77,8 @@ def measured_mesh(
     # Relative to the middle, because products of far coordinates lose digits.
     middle = (support[:3] - support[3:6]) / 2.0
     a, b, c = _corners(placed - middle, triangles)
-    sides = b - a, c - a, c - b
-    normals = _cross(*sides[:2]) / 2.0
+    ab, ac, bc = b - a, c - a, c - b
+    normals = _cross(ab, ac) / 2.0
     areas = _lengths(normals)
     area, outwards = float(areas.sum()), _outwards(transform)
     oriented = normals.sum(axis=1)
@@ -93,7 +93,7 @@ def measured_mesh(
     surface = observed.Surface(
         support=tuple(support.tolist()),
         area=area,
-        edges=sum(float(_lengths(sides[side]).sum()) for side in (0, 2, 1)),
+        edges=sum(float(_lengths(side).sum()) for side in (ab, bc, ac)),
         oriented_area=vec3(oriented * outwards),
         volume=(cones + float(middle @ oriented)) / 3.0 * outwards,
         center=vec3(middle + (a + b + c) @ weights / 3.0),

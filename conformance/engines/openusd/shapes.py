@@ -117,9 +117,18 @@ def rest_shapes(
                 continue
             kind, size, source = geometry.kind, geometry.size, str(prim.GetPath())
             if link.name in link_names and source not in drawn:
-                shape = to_link @ geometry.turn, geometry.points, geometry.triangles
                 drawn[source] = [
-                    observed.Drawing(source, link.name, role, kind, size, *shape) for role in roles
+                    observed.Drawing(
+                        source=source,
+                        link=link.name,
+                        role=role,
+                        kind=kind,
+                        size=size,
+                        matrix=to_link @ geometry.turn,
+                        points=geometry.points,
+                        triangles=geometry.triangles,
+                    )
+                    for role in roles
                 ]
             if observed.Role.COLLISION not in roles or not link.is_body:
                 continue
