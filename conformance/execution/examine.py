@@ -317,7 +317,8 @@ class _Examination:
         if of_mjcf and expected and actual:
             reading = steps.call("implied", descriptions.read_as_mjcf, expected, actual, chosen)
             if not isinstance(reading, p.Crashed):
-                results.outcomes[USD_ENGINE] = p.Observed(reading)
+                outcomes = {**results.outcomes, USD_ENGINE: p.Observed(reading)}
+                results = structs.replace(results, outcomes=outcomes)
         self.results = results
         record = self._judged(results, diagnostics, estimated)
         unselected = [one.message for one in diagnostics if one.rule == _UNSELECTED]
@@ -405,11 +406,13 @@ class _Examination:
         results = self._observed({first.side: first.path}, first.packages, chosen)
         if (expected := results.expected) is None:
             raise UncomparedError(Verdict.UNREADABLE, "no engine reads the first file", ())
-        results.outcomes[results.deciding] = p.Observed(expected := first.described(expected))
+        expected = first.described(expected)
+        outcomes = {**results.outcomes, results.deciding: p.Observed(expected)}
         given = second, expected, chosen, job.mapped
         actual = self.steps.call("second", descriptions.observed_second, *given, raises=_EXPECTED)
         name = f"{DECIDING[second.side]} (second)"
-        results.outcomes.update({name: actual, USD_ENGINE: actual})
+        outcomes |= {name: actual, USD_ENGINE: actual}
+        results = structs.replace(results, outcomes=outcomes)
         record = self._judged(results)
         read = InstalledEngine(name, second.side, p.Available(environment()[DISTRIBUTION]))
         uncompared = dict(expected.uncompared)
@@ -464,17 +467,19 @@ class _Examination:
                         p.Side.USD, structs.replace(request, path=str(usd)), "labelled"
                     )
                     outcomes |= {name: _relabelled(one, labels) for name, one in again.items()}
-            results.files = {**files, p.Side.USD: usd}
+            results = structs.replace(results, files={**files, p.Side.USD: usd})
             links = (results.observation(USD_ENGINE) or actual).links
             given = str(usd), frozenset(link.name for link in links)
             shapes = steps.call("shapes at rest", rest_shapes, *given)
             if not isinstance(shapes, p.Crashed):
-                results.drawings, solids = shapes
-                touching = steps.call("distances at rest", _touching, expected, solids)
-                results.touching = None if isinstance(touching, p.Crashed) else touching
-        if p.Side.URDF in files:
-            results.back = self._round_trip(results, expected, chosen)
-        return results
+                drawings, solids = shapes
+                found = steps.call("distances at rest", _touching, expected, solids)
+                touching = None if isinstance(found, p.Crashed) else found
+                results = structs.replace(results, drawings=drawings, touching=touching)
+        if p.Side.URDF not in files:
+            return results
+        back = self._round_trip(results, expected, chosen)
+        return structs.replace(results, back=back)
 
     def _round_trip(
         self, results: EngineResults, expected: obs.Observation, chosen: obs.Configurations

@@ -112,11 +112,12 @@ def select_engines(
     )
 
 
-class EngineResults(Struct, eq=False):
+class EngineResults(Struct, frozen=True, eq=False):
     """The outcomes of all engines for one robot."""
 
     engines: tuple[InstalledEngine, ...] = ()  # of the sides that were read, available or not
-    outcomes: dict[str, p.Outcome] = {}  # by name, of those that are available
+    # by name, of those that are available
+    outcomes: Mapping[str, p.Outcome] = field(default_factory=dict)
     configurations: int = 0  # number of configurations of the robot
     files: Mapping[p.Side, Path] = field(default_factory=dict)  # the file of each side
     # for the URDF written back from the USD, if there are both files
