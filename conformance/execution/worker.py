@@ -354,7 +354,9 @@ class _Worker:
                 text = stream.read(most).decode(errors="replace").strip()
             text = _portable(text, str(self.folder))
             output = text[-_OUTPUT_END:]
-            expired = expired or (exitcode == 1 and bool(_EXPIRED.search(text)))
+            # Reading the frames of a thread that runs, for the traceback, may fault.
+            ended = exitcode in {1, -signal.SIGSEGV, -signal.SIGBUS}
+            expired = expired or (ended and bool(_EXPIRED.search(text)))
         if expired:
             return Crashed(f"no answer after {self._timeout:g} s", output)
         if exitcode is None:

@@ -157,6 +157,12 @@ def close_files_and_hang() -> None:
     time.sleep(_HANGS)
 
 
+def fault_at_time_limit() -> None:
+    """Die as Python may while faulthandler prints the traceback of a thread that runs."""
+    os.write(2, b"Timeout (0:00:00.500000)!\nThread 0x0000700000000000 (most recent call first):\n")
+    signal.raise_signal(signal.SIGSEGV)
+
+
 def stop() -> None:
     """Stop the process, so that its own watchdog cannot run."""
     os.kill(os.getpid(), signal.SIGSTOP)

@@ -18,6 +18,7 @@ from tests.conformance.misbehaviour import (
     LITTER,
     close_files_and_hang,
     crash,
+    fault_at_time_limit,
     hang,
     litter,
     stop,
@@ -149,6 +150,7 @@ def test_stopped_process_is_killed() -> None:
         (close_files_and_hang, ("the process closed its connection",)),
         (len, ("TypeError: ",)),
         (os.abort, ("the process died: SIGABRT",)),
+        (fault_at_time_limit, ("no answer after 120 s",)),
     ],
 )
 def test_call_without_an_answer_is_a_crash(
