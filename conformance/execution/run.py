@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
@@ -92,7 +92,8 @@ def _checked(
     usd: Path,
     options: CheckOptions,
     scene: str | os.PathLike[str] | None,
-    **of_second: Any,  # noqa: ANN401  fields of Job
+    second: RobotSource | None = None,
+    mapped: tuple[tuple[str, str], ...] = (),
 ) -> RobotRecord:
     shared = ("base", "inertia", "mass_density", "colliders", *Sources.__struct_fields__)
     chosen = ConvertOptions(**{name: getattr(options, name) for name in shared})
@@ -108,7 +109,8 @@ def _checked(
         strict=options.strict,
         root=options.root,
         scene=Path(scene) if scene else None,
-        **of_second,
+        second=second,
+        mapped=mapped,
     )
     return examine_in_worker(job)
 
