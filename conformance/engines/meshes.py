@@ -47,6 +47,9 @@ _ARCHIVES = frozenset({"3mf", "bz2", "gz", "tar", "tgz", "xz", "zip"})
 _KEPT = 64
 _STL_HEADER = 84
 _STL_TRIANGLE = np.dtype([("normal", "<f4", 3), ("points", "<f4", 9), ("attribute", "<u2")])
+# Start of a line that goes on in the next; one in a comment does not, as in MuJoCo and PyBullet.
+_CONTINUED = re.compile(r"^([^#\n]*)\\\n", re.MULTILINE)
+_LARGEST = float(np.finfo(np.float32).max)
 _WITHOUT_DIGITS = str.maketrans("", "", "0123456789")
 _IMAGES = re.compile(rb"^comment[ \t]+TextureFile[ \t]+([^\r\n]+)", re.MULTILINE)
 
@@ -153,8 +156,12 @@ def _format(content: bytes, file: Path) -> str:
 
 
 def _joined(parts: Iterable[MeshPart]) -> LoadedMesh:
-    """Join parts; a mirroring transform keeps the outside of a part outside."""
+    """Join parts; a mirroring transform keeps the outside of a part outside.
+
+    Triangles with a corner that is not finite in single precision are left out.
+    """
     placed = [_placed(part) for part in parts if len(part.triangles)]
+    placed = [part for part in placed if len(part.triangles)]
     if not placed:
         raise UnreadMeshError("it holds no triangles")
     starts = np.cumsum([0, *(len(part.points) for part in placed)])
@@ -186,6 +193,18 @@ def _joined(parts: Iterable[MeshPart]) -> LoadedMesh:
 def _placed(part: MeshPart) -> MeshPart:
     if part.triangles.min() < 0 or part.triangles.max() >= len(part.points):
         raise UnreadMeshError("a face refers to a missing vertex")
+    points = moved(part.points, part.transform)
+    finite: NDArray[np.bool_] = np.all(np.abs(points) <= _LARGEST, axis=1)
+    if not finite.all():
+        kept = finite[part.triangles].all(axis=1)
+        used, corners = np.unique(part.triangles[kept], return_inverse=True)
+        points = points[used]
+        part = structs.replace(
+            part,
+            triangles=corners.reshape(-1, 3),
+            normals=None if part.normals is None else part.normals[kept],
+            coordinates=None if part.coordinates is None else part.coordinates[kept],
+        )
     linear, normals = part.transform[:3, :3], part.normals
     sign = np.sign(np.linalg.det(linear))
     order = slice(None, None, -1 if sign < 0.0 else 1)
@@ -195,7 +214,7 @@ def _placed(part: MeshPart) -> MeshPart:
         normals = normals[:, order].astype(np.float64) @ (cofactors * sign).T
     return structs.replace(
         part,
-        points=moved(part.points, part.transform),
+        points=points,
         triangles=part.triangles[:, order],
         transform=np.eye(4),
         normals=normals,
@@ -243,6 +262,7 @@ def _read_obj(content: bytes, folder: Path) -> LoadedMesh:
     names: dict[str, int] = {}
     material, group = -1, 0
     text = decoded(content).replace("\r\n", "\n").replace("\r", "\n").replace("\t", " ")
+    text = _CONTINUED.sub(r"\1 ", text)
     try:
         for line in text.split("\n"):
             keyword, _, words = line.lstrip().partition(" ")
@@ -359,6 +379,12 @@ def _read_dae(content: bytes, folder: str) -> LoadedMesh:
         root = document.xmlnode.getroot()
         if next(root.iter("{*}lookat", "{*}skew"), None) is not None:
             raise UnreadMeshError("pycollada misreads <lookat> and <skew>")
+        positions = root.iterfind(".//{*}vertices/{*}input[@semantic='POSITION']")
+        sources = {entry.get("source") for entry in positions}
+        for source in root.iter("{*}source"):
+            text = source.findtext("{*}float_array") or ""
+            if f"#{source.get('id')}" in sources and "nan" in text.lower():
+                raise UnreadMeshError("pycollada reads NaN as zero")
         scene = document.scene
         if root.find("{*}scene/{*}instance_visual_scene") is None:
             # COLLADA does not say what such a document shows; Assimp and PyBullet refuse it.

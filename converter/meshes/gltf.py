@@ -2,13 +2,15 @@
 
 glTF is Y up by its specification; positions are rotated to Z up, as in Drake and Gazebo. Its v
 coordinate points down from the upper edge of an image and is flipped. Colours are linear.
-Metallic-roughness materials are read; others are left out.
+Materials are metallic-roughness, or the diffuse colour of specular-glossiness; an invalid one is
+left out.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import math
 import struct
 from collections.abc import Iterator, Sequence
 from typing import Annotated, TypeAlias, TypeVar
@@ -28,7 +30,7 @@ from urdf_usd.converter.robot.spatial import rotation_from_quat_wxyz
 _COMPONENTS = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126: "<f4"}
 _WIDTHS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4}
 _TRIANGLES = 4
-_STRIPS = (5, 6)
+_STRIP, _FAN = 5, 6
 # Nodes can multiply or be cyclic.
 _MOST_NODES = 100_000
 _UPRIGHT = np.array([[1.0, 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
@@ -97,9 +99,23 @@ class _BufferView(_Object):
     byte_stride: _Count = 0
 
 
-class _TextureUse(_Object):
+class _TextureTransform(Struct, rename="camel"):
+    offset: _Vec2 = (0.0, 0.0)
+    rotation: float = 0.0
+    scale: _Vec2 = (1.0, 1.0)
+    tex_coord: _Count | None = None
+
+
+class _TextureExtensions(Struct):
+    transform: _TextureTransform = field(
+        name="KHR_texture_transform", default_factory=_TextureTransform
+    )
+
+
+class _TextureUse(Struct, rename="camel"):
     index: int
     tex_coord: _Count = 0
+    extensions: _TextureExtensions = field(default_factory=_TextureExtensions)
 
 
 class _MetallicRoughness(_Object):
@@ -110,7 +126,19 @@ class _MetallicRoughness(_Object):
     metallic_roughness_texture: _TextureUse | None = None
 
 
-class _Material(_Object):
+class _SpecularGlossiness(Struct, rename="camel"):
+    diffuse_factor: _Vec4 = (1.0, 1.0, 1.0, 1.0)
+    diffuse_texture: _TextureUse | None = None
+    glossiness_factor: float = 1.0
+
+
+class _MaterialExtensions(Struct):
+    glossy: _SpecularGlossiness | None = field(
+        name="KHR_materials_pbrSpecularGlossiness", default=None
+    )
+
+
+class _Material(Struct, rename="camel"):
     name: str = ""
     pbr: _MetallicRoughness = field(name="pbrMetallicRoughness", default_factory=_MetallicRoughness)
     normal_texture: _TextureUse | None = None
@@ -120,11 +148,17 @@ class _Material(_Object):
     alpha_mode: str = "OPAQUE"
     alpha_cutoff: float = 0.5
     double_sided: bool = False
+    extensions: _MaterialExtensions = field(default_factory=_MaterialExtensions)
 
 
-class _Texture(_Object):
-    sampler: int | None = None
+class _Source(Struct):
     source: int | None = None
+
+
+class _Texture(_Source):
+    sampler: int | None = None
+    # An image that only an extension names, such as EXT_texture_webp.
+    extensions: dict[str, _Source] = {}
 
 
 class _Sampler(_Object):
@@ -184,7 +218,7 @@ def read_gltf(
     reader = _Reader(document, chunk, read_sibling)
     parts = [part for number, matrix in _placed(document) for part in reader.place(number, matrix)]
     require(parts, "it holds no faces")
-    return structs.replace(meshes.join_parts(parts), skipped=reader.skipped)
+    return structs.replace(meshes.join_parts(parts), skipped=tuple(dict.fromkeys(reader.skipped)))
 
 
 def _chunks(data: bytes) -> tuple[bytes, bytes | None]:
@@ -266,7 +300,7 @@ class _Reader(Struct):
     read_sibling: meshes.SiblingReader
     skipped: tuple[str, ...] = ()
     # By number and whether vertices have colours.
-    materials: dict[tuple[int, bool], mm.MeshMaterial] = {}
+    materials: dict[tuple[int, bool], mm.MeshMaterial | None] = {}
     buffers: dict[int, bytes] = {}
     parts: dict[int, list[_Part]] = {}
 
@@ -329,8 +363,7 @@ class _Reader(Struct):
     def _part(self, primitive: _Primitive) -> _Part | None:
         """Return the triangles of a primitive; None if it has none."""
         mode, attributes = primitive.mode, primitive.attributes
-        require(mode not in _STRIPS, "strips and fans are not supported; export triangles")
-        if mode != _TRIANGLES or "POSITION" not in attributes:
+        if mode not in {_TRIANGLES, _STRIP, _FAN} or "POSITION" not in attributes:
             return None
         positions = self._rows(attributes["POSITION"])
         require(positions.shape[1] == 3, "its positions are not three numbers each")
@@ -341,7 +374,15 @@ class _Reader(Struct):
             is_one_integer = numbers.dtype.kind != "f" and numbers.shape[1] == 1
             require(is_one_integer, "its indices are no integers")
             order = numbers[:, 0].astype(np.int64)
-        corners = order[: len(order) // 3 * 3]
+        first = np.arange(max(len(order) - 2, 0))
+        if mode == _STRIP:
+            # Of every other triangle, the last two corners change places.
+            odd = first % 2
+            corners = order[np.stack([first, first + 1 + odd, first + 2 - odd], axis=1)].ravel()
+        elif mode == _FAN:
+            corners = order[np.stack([first + 1, first + 2, 0 * first], axis=1)].ravel()
+        else:
+            corners = order[: len(order) // 3 * 3]
         if not len(corners):
             return None
         counts = np.full(len(corners) // 3, 3, np.int32)
@@ -365,7 +406,11 @@ class _Reader(Struct):
         if primitive.material is not None:
             found = primitive.material, colors is not None
             if found not in self.materials:
-                self.materials[found] = self._material(*found)
+                try:
+                    self.materials[found] = self._material(*found)
+                except meshes.MeshError as error:
+                    self.materials[found] = None
+                    self.skipped += (f"material {primitive.material} is left out: {error}",)
             material = self.materials[found]
         own = None
         if colors is not None:
@@ -386,13 +431,18 @@ class _Reader(Struct):
     def _material(self, index: int, colored: bool) -> mm.MeshMaterial:
         """Read a material; vertex colours are factors of its colour, unless that is an image."""
         material = _item(self.document.materials, index, "materials")
-        is_glossy = "KHR_materials_pbrSpecularGlossiness" in material.extensions
-        require(not is_glossy, "specular-glossiness is not supported")
-        color, surface = material.pbr.base_color_texture, material.pbr.metallic_roughness_texture
-        factors = material.pbr.metallic_factor, material.pbr.roughness_factor
-        metallic, roughness = map(mm.unit, factors)
+        pbr = material.pbr
+        if glossy := material.extensions.glossy:
+            pbr = _MetallicRoughness(
+                base_color_factor=glossy.diffuse_factor,
+                base_color_texture=glossy.diffuse_texture,
+                metallic_factor=0.0,
+                roughness_factor=1.0 - glossy.glossiness_factor,
+            )
+        color, surface = pbr.base_color_texture, pbr.metallic_roughness_texture
+        metallic, roughness = mm.unit(pbr.metallic_factor), mm.unit(pbr.roughness_factor)
         emissive = mm.unit_color(material.emissive_factor)
-        *linear, alpha = map(mm.unit, material.pbr.base_color_factor)
+        *linear, alpha = map(mm.unit, pbr.base_color_factor)
         blends = material.alpha_mode in {"BLEND", "MASK"}
         gain, surface_gain = (*linear, alpha), (1.0, roughness, metallic, 1.0)
         # Uses of one image differ only in the component, so that it is read once.
@@ -418,24 +468,33 @@ class _Reader(Struct):
             shows_corners=colored and color is None,
         )
         if colored and color is not None:
-            self.skipped = ("colours of vertices are not multiplied with textures",)
+            self.skipped += ("colours of vertices are not multiplied with textures",)
         return assembled
 
     def _texture(self, use: _TextureUse) -> mm.MeshTexture:
         """Return a texture; without content if its image is in another file."""
-        is_moved = "KHR_texture_transform" in use.extensions
-        require(not is_moved, "transforms of textures are not supported")
         document, sampler = self.document, _Sampler()
         texture = _item(document.textures, use.index, "textures")
         if texture.sampler is not None:
             sampler = _item(document.samplers, texture.sampler, "samplers")
-        image = _item(document.images, texture.source, "images")
+        sources = texture.source, *(one.source for one in texture.extensions.values())
+        source = next((one for one in sources if one is not None), None)
+        image = _item(document.images, source, "images")
         uri = image.uri or ""
         content = _embedded(uri)
         if content is None and image.buffer_view is not None:
             content = self._view(image.buffer_view)
-        reference = unquote(uri) if content is None else image.name or f"image_{texture.source}"
-        wraps = (_WRAPS.get(wrap, mm.Wrap.REPEAT) for wrap in (sampler.wrap_s, sampler.wrap_t))
-        wrap_s, wrap_t = wraps
-        sampling = mm.Sampling(wrap_s=wrap_s, wrap_t=wrap_t, coordinates=use.tex_coord)
+        reference = unquote(uri) if content is None else image.name or f"image_{source}"
+        moved = use.extensions.transform
+        # KHR_texture_transform looks the image up at R S (u, v) + offset, where v points down: with
+        # v up, the rotation changes its sign, and the translation is that of (u, 1 - v).
+        (right, down), (_, up), angle = moved.offset, moved.scale, moved.rotation
+        sampling = mm.Sampling(
+            wrap_s=_WRAPS.get(sampler.wrap_s, mm.Wrap.REPEAT),
+            wrap_t=_WRAPS.get(sampler.wrap_t, mm.Wrap.REPEAT),
+            coordinates=use.tex_coord if moved.tex_coord is None else moved.tex_coord,
+            scale=moved.scale,
+            rotation=angle,
+            translation=(right + up * math.sin(angle), 1.0 - down - up * math.cos(angle)),
+        )
         return mm.MeshTexture(reference, content, sampling)

@@ -115,15 +115,24 @@ def build_mesh(
     """Check a surface, and drop degenerate faces and unused points.
 
     Faces with fewer than three distinct points are dropped; slivers of three distinct
-    points are kept, because they close the surface. Unused points are dropped, because
+    points are kept, because they close the surface. Faces with a point that is not finite in
+    float32 are dropped, and counted in ``skipped``. Unused points are dropped, because
     they would affect bounds and convex hulls. Zero normals become those of their faces.
 
     Raises:
-        MeshError: An index is out of range, a point is not finite in float32, or no face is left.
+        MeshError: An index is out of range, or no face is left.
     """
     check_indices(len(points), face_counts, face_indices)
     mesh = PolygonMesh(points, face_counts, face_indices, **others)
-    sound = _faces_of_three_points(face_counts, face_indices)
+    sound, skipped = _faces_of_three_points(face_counts, face_indices), mesh.skipped
+    if not (finite := _finite_rows(points)).all():
+        faces = np.repeat(np.arange(len(face_counts)), face_counts)
+        broken = np.unique(faces[~finite[face_indices]])
+        require(len(broken) < len(face_counts), "every face has a vertex that is not finite")
+        if len(broken):
+            count = f"{len(broken)} of {len(face_counts)}"
+            skipped += (f"faces left out for a vertex that is not finite: {count}",)
+        sound[broken] = False
     require(sound.any(), "it holds no faces")
     if not sound.all():
         mesh = mesh.select(np.repeat(sound, face_counts), sound)
@@ -133,13 +142,12 @@ def build_mesh(
         of_faces = face_normals(mesh.points, mesh.face_counts, mesh.face_indices)
         normals = fill_missing(normals.values, indices, of_faces)
     points, face_indices = drop_unused(points, mesh.face_indices)
-    require(_fits_float32(points), "a vertex is not finite")
     return structs.replace(
         mesh,
         points=points.astype(np.float64),
         face_counts=mesh.face_counts.astype(np.int32),
         face_indices=face_indices.astype(np.int32),
-        skipped=truncate_list(mesh.skipped),
+        skipped=truncate_list(skipped),
         normals=normals,
     )
 
@@ -323,7 +331,7 @@ def corner_values(values: NDArray[np.floating], indices: Integers) -> CornerValu
     if not are_valid_indices(indices, len(values)):
         return None
     values, indices = drop_unused(values, indices)
-    if not _fits_float32(values):
+    if not _finite_rows(values).all():
         return None
     return CornerValues(values.astype(np.float64, copy=False), indices.astype(np.int32, copy=False))
 
@@ -444,7 +452,8 @@ def merge_equal_points(corners: NDArray[np.float32]) -> tuple[Points, Integers]:
     return points.astype(np.float64), numbers
 
 
-def _fits_float32(values: NDArray[np.floating]) -> bool:
-    """Return whether numbers are finite in float32, as stored in USD."""
+def _finite_rows(values: NDArray[np.floating]) -> NDArray[np.bool_]:
+    """Return of which rows all numbers are finite in float32, as stored in USD."""
     with np.errstate(over="ignore"):
-        return bool(np.isfinite(values.astype(np.float32)).all())
+        rows: NDArray[np.bool_] = np.all(np.isfinite(values.astype(np.float32)), axis=1)
+    return rows

@@ -275,6 +275,38 @@ def test_node_transforms_agree_with_trimesh(
     )
 
 
+@given(
+    st.floats(-7, 7),
+    st.tuples(st.floats(-3, 3), st.floats(-3, 3)),
+    st.tuples(st.floats(-3, 3), st.floats(-3, 3)),
+    st.tuples(st.floats(-2, 2), st.floats(-2, 2)),
+)
+def test_texture_transform_is_converted_to_v_up(
+    angle: float,
+    offset: tuple[float, float],
+    scale: tuple[float, float],
+    uv: tuple[float, float],
+) -> None:
+    moved = {"offset": list(offset), "rotation": angle, "scale": list(scale)}
+    use: Json = {"index": 0, "extensions": {"KHR_texture_transform": moved}}
+    document = triangle(pbrMetallicRoughness={"baseColorTexture": use})
+    document.add("images", {"uri": "a.png"})
+    document.add("textures", {"source": 0})
+
+    (material,) = read_gltf(document.glb()).materials
+
+    ((_, texture),) = material.textures
+    sine, cosine = math.sin(angle), math.cos(angle)
+    down = np.array([[cosine, sine], [-sine, cosine]]) @ (np.array(uv) * scale)
+    expected = [0, 1] + (down + offset) * [1, -1]
+    sampling = texture.sampling
+    # UsdTransform2d: scale, rotate counter-clockwise, translate.
+    sine, cosine = math.sin(sampling.rotation), math.cos(sampling.rotation)
+    scaled = np.array([uv[0], 1 - uv[1]]) * sampling.scale
+    found = np.array([[cosine, -sine], [sine, cosine]]) @ scaled + sampling.translation
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
 def assert_same_rows(found: np.ndarray, expected: np.ndarray) -> None:
     found, expected = (rows[np.lexsort(rows.round(3).T)] for rows in (found, expected))
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
