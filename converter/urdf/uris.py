@@ -160,7 +160,9 @@ def _spellings(uri: str) -> tuple[str, ...]:
     """Return the reference as written, percent-decoded, and with mistakes corrected."""
     slashes = uri.replace("\\", "/")
     one_too_many = re.sub(r"(?i)^(package|model):///+", r"\1://", slashes)
-    ways = (uri, unquote(uri), slashes, one_too_many)
+    # As in PyBullet: package://part.obj, without a package.
+    file_alone = re.sub(r"(?i)^(package|model)://(?=[^/]+$)", "", slashes)
+    ways = (uri, unquote(uri), slashes, one_too_many, file_alone)
     return tuple(dict.fromkeys(way.strip() for way in ways))
 
 

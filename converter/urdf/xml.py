@@ -88,6 +88,7 @@ def load(file: str) -> bytes:
         raise fatal(rule, f"{file} cannot be read: {error.strerror}", start) from error
 
 
+_LATIN_1 = "urdf-usd-latin-1"
 _DECLARATION = re.compile(
     r"""<\?xml\s+version\s*=\s*(?P<q>["'])(?P<version>[^"'<>]*)(?P=q)"""
     r"""(?:\s+encoding\s*=\s*(?P<r>["'])(?P<encoding>[A-Za-z][\w.-]*)(?P=r))?"""
@@ -153,9 +154,17 @@ def _decode(data: bytes, file: str, notes: list[Diagnostic]) -> str:
             line = data.count(b"\n", 0, error.start) + 1
         except LookupError:
             continue
-    message = f"the bytes are not {truncate(declared)}; read as utf-8, other bytes are replaced"
+    message = f"the bytes are not {truncate(declared)}; read as utf-8, other bytes as latin-1"
     notes.append(Diagnostic("xml-encoding", message, Location(file, line, 1)))
-    return data.decode("utf-8", "replace")
+    return data.decode("utf-8", _LATIN_1)
+
+
+def _as_latin_1(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)  # noqa: S101  for mypy
+    return error.object[error.start : error.end].decode("latin-1"), error.end
+
+
+codecs.register_error(_LATIN_1, _as_latin_1)
 
 
 def _build(text: str, file: str, notes: list[Diagnostic]) -> Element:
