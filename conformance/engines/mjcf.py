@@ -164,6 +164,7 @@ def _read(path: str, changed: int) -> MjcfRobot:
             model.qpos_spring[address] -= model.qpos0[address]
             model.qpos0[address] = 0.0
     model.opt.gravity = _GRAVITY
+    model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_GRAVITY)
     model.body_gravcomp[:] = 0.0
     uncompared.update(_uncompared_of_model(model, held))
     notes = tuple(f"MuJoCo warns: {' '.join(text.split())}" for text in dict.fromkeys(messages))

@@ -78,6 +78,15 @@ def test_armature_is_no_inertia_of_a_sliding_body(tmp_path: Path) -> None:
     assert robot.simulation.armatures == (("x", 0.5),)
 
 
+def test_gravity_acts_where_the_scene_disables_it(tmp_path: Path) -> None:
+    text = """<mujoco><option gravity='0 0 0'><flag gravity='disable'/></option><worldbody>
+      <body name='a'><joint name='z' type='slide' axis='0 0 1'/><geom size='0.1' mass='2'/></body>
+      </worldbody></mujoco>"""
+    robot = _observed(text, tmp_path)
+    assert robot.dynamics is not None
+    assert robot.dynamics.bias[0] == pytest.approx([2 * 9.81])
+
+
 def test_textures_are_counted_and_not_compared(tmp_path: Path) -> None:
     text = """<mujoco><asset><texture name='t' type='2d' builtin='flat' width='4' height='4'/>
         <material name='m' texture='t'/></asset>
