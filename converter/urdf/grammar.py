@@ -67,14 +67,17 @@ def read_decimals(text: str, count: int) -> tuple[Numbers | None, Flaws]:
     """Read up to ``count`` numbers separated by white space, and what is wrong with them.
 
     Unlike ``float``: no digit separators, and only ASCII digits. Punctuation around numbers and
-    a full stop after a fraction are dropped (``0.07,``, ``-1.57.`` or ``[0, 0, 1]``).
+    a full stop after a fraction are dropped (``0.07,``, ``-1.57.``, ``[0, 0, 1]`` or ``0,0,1``).
 
     Returns:
         The numbers, including NaN and infinities, without negative zeros; None if the
         text is blank, or does not start with numbers.
     """
-    words = text.split()
-    bare = (w if _NUMBER.fullmatch(w) else w.strip(",;[]()").rstrip(".") for w in words)
+    words, apart = text.split(), text.strip(" \t\r\n[]()").split(",")
+    # "1,2,3" is a vector; in "0,5 1 2", a comma may be that of a decimal.
+    is_vector = len(words) == 1 and len(apart) == count > 1
+    found = apart if is_vector else words
+    bare = (w if _NUMBER.fullmatch(w) else w.strip(",;[]()").rstrip(".") for w in found)
     numbers = list(filter(None, bare))
     if not text.isascii() or not numbers or not all(map(_NUMBER.fullmatch, numbers[:count])):
         return None, ()
