@@ -79,6 +79,8 @@ _THOUSAND = 1000.0
 _TOO_LARGE, _LARGEST_PART = 30.0, 3.0
 _TOO_SMALL = 1e-3
 _HEAVY = 20_000
+# MuJoCo: "number of faces should be between 1 and 200000 in STL file".
+_MOST_STL_FACES = 200_000
 
 
 class LintReport(Struct, frozen=True):
@@ -510,6 +512,8 @@ def _add_mesh_issues(
     if min(scale) < 0.0:
         factors = " ".join(f"{factor:g}" for factor in scale)
         found.add("mesh-mirrored", shape, f"{name} is scaled by {factors}{often}")
+    if mesh.uri.lower().endswith(".stl") and extent.triangles > _MOST_STL_FACES:
+        found.add("mesh-too-many-faces", shape, f"{name} has {extent.triangles} faces{often}")
 
 
 def _name(mesh: m.MeshFile) -> str:
