@@ -108,6 +108,19 @@ def test_wrong_round_trip_is_caught(after: Observation, check: str, subject: str
     assert found.findings[0].message.startswith("engine: ")
 
 
+def test_inertia_of_a_massless_link_explains_no_other_motion() -> None:
+    """MuJoCo includes it, in the URDF alone."""
+    reading = usd_reading(with_inertial(ROBOT, "hand", mass=0.0))
+    assert reading.dynamics is not None
+    doubled = structs.replace(reading.dynamics, inertia=2.0 * reading.dynamics.inertia)
+
+    checks = _trips(
+        {"mujoco": reading}, {"mujoco": structs.replace(reading, dynamics=doubled)}, spec=reading
+    )
+
+    assert checks["dynamics.inertia_matrix"].grade is Grade.FAILS
+
+
 def test_engine_that_refuses_the_second_urdf_fails_the_trip() -> None:
     checks = _trip(usd_reading(), Unsupported("no such joint"))
     links = checks["structure.links"]
