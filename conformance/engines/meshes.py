@@ -268,6 +268,8 @@ def _read_obj(content: bytes, folder: Path) -> LoadedMesh:
             keyword, _, words = line.lstrip().partition(" ")
             if keyword == "f":
                 words = words.partition("#")[0].strip()
+                if "/ " in f"{words} ":
+                    words = re.sub(r"/+(?= |$)", "", words)
                 if "-" in words:
                     words = _from_one(words, [len(found) for found in rows.values()])
                 slashes = words.partition(" ")[0].count("/")
