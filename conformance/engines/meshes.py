@@ -56,6 +56,7 @@ _IMAGES = re.compile(rb"^comment[ \t]+TextureFile[ \t]+([^\r\n]+)", re.MULTILINE
 # Children of a node of COLLADA that define its surfaces.
 _INSTANCES = frozenset({"instance_controller", "instance_geometry", "instance_node"})
 _SHOWN = (collada.scene.ControllerNode, collada.scene.GeometryNode, collada.scene.Node)
+_NAMESPACE = "http://www.collada.org/2005/11/COLLADASchema"
 # Of axes in single precision.
 _AXIS_TOLERANCE = 1e-5
 _ENTITIES = tuple("<!ENTITY".encode(code) for code in ("ascii", "utf-16-le", "utf-16-be"))
@@ -375,7 +376,7 @@ def _read_dae(content: bytes, folder: str) -> LoadedMesh:
     with _reading_by("pycollada"):
         # Surfaces with a material that it cannot read are kept.
         document = collada.Collada(io.BytesIO(content), ignore=[collada.common.DaeError])
-        if _add_images(document.xmlnode.getroot()):
+        if _complete(document.xmlnode.getroot()):
             completed = io.BytesIO(etree.tostring(document.xmlnode))
             document = collada.Collada(completed, ignore=[collada.common.DaeError])
         root = document.xmlnode.getroot()
@@ -407,13 +408,16 @@ def _read_dae(content: bytes, folder: str) -> LoadedMesh:
     return structs.replace(_joined(parts), materials=materials)
 
 
-def _add_images(root: etree._Element) -> bool:
-    """Add images that a document names and does not have."""
+def _complete(root: etree._Element) -> bool:
+    """Add the namespace, and images that a document names and does not have; return whether."""
+    bare = not str(root.tag).startswith("{")
+    for element in root.iter(etree.Element) if bare else ():
+        element.tag = f"{{{_NAMESPACE}}}{element.tag!s}"
     # Without them, pycollada leaves out all that shows a material with such an image.
     named = {one.text for one in root.iterfind(".//{*}surface/{*}init_from") if one.text}
     missing = sorted(named - {one.get("id") for one in root.iter("{*}image")})
     if not missing or root.find(".//{*}library_effects") is None:
-        return False
+        return bare
     space = str(root.tag).rpartition("}")[0] + "}"
     library = root.makeelement(f"{space}library_images")
     for name in missing:
