@@ -55,6 +55,8 @@ _COUPLING_STEP, _COUPLING_STEPS = 1e-3, 200
 # Parts of the range of positions: by which a joint has to move to be coupled, by which
 # it may depart from a linear coupling, and below which it is settled.
 _CHANGED, _SETTLED = 1e-4, 1e-7
+# Positions of a leader, relative to its range.
+_LED = np.array([-1.0, 1.0, 0.25])
 _SEED = 20_240_229
 _LOGGER = "urdf_usd.physx"
 # Beginnings of messages that do not concern the stage.
@@ -148,7 +150,7 @@ class Scene:
                 session.commit_sync(group)
 
     def make_passive(self) -> None:
-        """Simulate the first step; then remove limits, Coulomb friction, gains and gravity."""
+        """Simulate the first step; then remove limits, friction, damping, gains and gravity."""
         # Limits are moved out of reach. Joints without a position limit keep none: they cannot get
         # one.
         self.warm_up()
@@ -160,7 +162,8 @@ class Scene:
         )
         self.write("jointMaxVelocity", {}, _FAR)
         # Static friction must not be less than dynamic friction.
-        for name in ("DynamicFriction", "StaticFriction", "Stiffness", "Damping"):
+        names = ("DynamicFriction", "StaticFriction", "ViscousFriction", "Stiffness", "Damping")
+        for name in names:
             self.write(f"joint{name}", {})
         link = SimObjectType.ARTICULATION_LINK
         with self.physx.write_sync(link, "disableGravity") as session:
@@ -228,8 +231,8 @@ def _couplings(request: dict[str, Any], freedoms: list[str]) -> list[tuple[str, 
     Each is follower, leader, multiplier and offset.
     """
     # It moves coupled joints to where they satisfy their coupling, and no others. Then each leader
-    # is fixed by a large inertia at three positions: followers end at positions that depend on the
-    # leader's linearly, wherever they start.
+    # is fixed by a large inertia at three positions, far apart: followers end at positions that
+    # depend on the leader's linearly, wherever they start.
     scene = Scene(request["usd"])
     scene.make_passive()
     ranges_of = dict(zip(request["joints"], request["ranges"], strict=True))
@@ -260,6 +263,7 @@ def _couplings(request: dict[str, Any], freedoms: list[str]) -> list[tuple[str, 
             continue
         leaders.add(head)
         scene.write("jointArmature", {paths[head]: _HELD})
+        starts[:, head] = ranges[head] * _LED
         ends = np.array([settle(start) for start in starts])
         led = ends[:, head]
         slope = (ends[1] - ends[0]) / (led[1] - led[0])

@@ -331,3 +331,25 @@ def test_fault_that_a_simulator_computes_is_detected(
                 failing.add(check.id)
 
     assert failing == ({_FAULTS[fault][2]} if fault else set())
+
+
+@pytest.mark.parametrize("inertial", ["", _INERTIAL])
+def test_accuracy_of_couplings_depends_on_neither_the_number_of_joints_nor_masses(
+    engine: Engine, inertial: str, tmp_path: Path
+) -> None:
+    links = "".join(f'<link name="l{n}">{inertial}</link>' for n in range(8))
+    joints = "".join(
+        f"""<joint name="j{n}" type="revolute"><parent link="l{n}"/><child link="l{n + 1}"/>
+        <origin xyz="0.3 0 0.1"/><axis xyz="0.6 0 0.8"/>
+        <limit lower="-2" upper="2" effort="3" velocity="0.5"/><dynamics damping="0.3"/>
+        {'<mimic joint="j1" multiplier="-0.5"/>' if n == 6 else ""}</joint>"""
+        for n in range(7)
+    )
+    asked = request(tmp_path, f'<robot name="chain">{links}{joints}</robot>')
+    usd = convert(asked.path, tmp_path / "usd").root_layer
+
+    seen = engine.observe(Request(str(usd), asked.configurations))
+
+    (mimic,) = (joint.mimic for joint in seen.joints if joint.mimic)
+    assert mimic.leader == "j1"
+    assert mimic.multiplier == pytest.approx(-0.5, abs=3e-6)
