@@ -56,7 +56,7 @@ _COUPLING_STEP, _COUPLING_STEPS = 1e-3, 200
 # it may depart from a linear coupling, and below which it is settled.
 _CHANGED, _SETTLED = 1e-4, 1e-7
 # Positions of a leader, relative to its range.
-_LED = np.array([-1.0, 1.0, 0.25])
+_LED = np.array([-1.0, 1.0, 0.25, -0.4])
 _SEED = 20_240_229
 _LOGGER = "urdf_usd.physx"
 # Beginnings of messages that do not concern the stage.
@@ -150,7 +150,7 @@ class Scene:
                 session.commit_sync(group)
 
     def make_passive(self) -> None:
-        """Simulate the first step; then remove limits, friction, damping, gains and gravity."""
+        """Simulate the first step; then remove limits, Coulomb friction, gains and gravity."""
         # Limits are moved out of reach. Joints without a position limit keep none: they cannot get
         # one.
         self.warm_up()
@@ -162,8 +162,7 @@ class Scene:
         )
         self.write("jointMaxVelocity", {}, _FAR)
         # Static friction must not be less than dynamic friction.
-        names = ("DynamicFriction", "StaticFriction", "ViscousFriction", "Stiffness", "Damping")
-        for name in names:
+        for name in ("DynamicFriction", "StaticFriction", "Stiffness", "Damping"):
             self.write(f"joint{name}", {})
         link = SimObjectType.ARTICULATION_LINK
         with self.physx.write_sync(link, "disableGravity") as session:
@@ -231,8 +230,9 @@ def _couplings(request: dict[str, Any], freedoms: list[str]) -> list[tuple[str, 
     Each is follower, leader, multiplier and offset.
     """
     # It moves coupled joints to where they satisfy their coupling, and no others. Then each leader
-    # is fixed by a large inertia at three positions, far apart: followers end at positions that
-    # depend on the leader's linearly, wherever they start.
+    # is fixed by a large inertia at some positions, far apart: followers end at positions that
+    # depend on the leader's linearly, wherever they start. Of three positions, other joints of a
+    # large robot do so by chance.
     scene = Scene(request["usd"])
     scene.make_passive()
     ranges_of = dict(zip(request["joints"], request["ranges"], strict=True))
@@ -253,8 +253,13 @@ def _couplings(request: dict[str, Any], freedoms: list[str]) -> list[tuple[str, 
         return end
 
     random = np.random.default_rng(_SEED)
-    starts = random.uniform(-1, 1, (3, len(paths))) * ranges
+    starts = random.uniform(-1, 1, (len(_LED), len(paths))) * ranges
     coupled = np.abs(settle(starts[0]) - starts[0]) > _CHANGED * ranges
+    # Viscous friction keeps the others from moving, and small masses from where they should end.
+    viscous = scene.read(_JOINT, ["jointViscousFriction"])["jointViscousFriction"]
+    moved = {paths[row] for row in np.flatnonzero(coupled)}
+    held = {path: own for path, own in viscous.items() if path not in moved}
+    scene.write("jointViscousFriction", held)
     heads = [paths.index(path) for path in request["heads"] if path in paths]
     found: dict[int, tuple[int, float, float]] = {}
     leaders: set[int] = set()
@@ -263,12 +268,13 @@ def _couplings(request: dict[str, Any], freedoms: list[str]) -> list[tuple[str, 
             continue
         leaders.add(head)
         scene.write("jointArmature", {paths[head]: _HELD})
-        starts[:, head] = ranges[head] * _LED
-        ends = np.array([settle(start) for start in starts])
+        apart = starts.copy()
+        apart[:, head] = ranges[head] * _LED
+        ends = np.array([settle(start) for start in apart])
         led = ends[:, head]
         slope = (ends[1] - ends[0]) / (led[1] - led[0])
         offset = ends[0] - slope * led[0]
-        error = np.abs(ends[2] - (slope * led[2] + offset))
+        error = np.abs(ends[2:] - (slope * led[2:, np.newaxis] + offset)).max(axis=0)
         for row in np.flatnonzero(coupled & (error <= _CHANGED * ranges)).tolist():
             if row not in {head, *heads} and row not in found:
                 found[row] = head, float(slope[row]), float(offset[row])
