@@ -12,6 +12,7 @@ from tests.conformance.miniatures import (
     ROBOT,
     check_of,
     engine_reading,
+    mass_of,
     restating_joint,
     urdf_reading,
     usd_reading,
@@ -25,7 +26,7 @@ from urdf_usd.conformance.observation.robot import (
     Observation,
     Quantity,
 )
-from urdf_usd.conformance.tolerance import Tolerance, derive_tolerance_model
+from urdf_usd.conformance.tolerance import Tolerance, derive_tolerance_model, tensor_of
 from urdf_usd.conformance.verdict.deviations import UNEXPLAINED
 from urdf_usd.conformance.verdict.judged import Judgement
 from urdf_usd.conformance.verdict.judgement import judge
@@ -139,6 +140,29 @@ def test_engines_with_known_deviations_are_no_evidence(
     assert judgement.verdict is verdict
     assert _unexplained(judgement) == set()
     assert "mujoco-empty-range" in {one.id for one in judgement.deviations}
+
+
+@pytest.mark.parametrize(("part", "unexplained"), [(0.9, set()), (1.1, {"mujoco"})])
+def test_inertia_of_a_massless_link_explains_no_more_than_itself(
+    part: float, unexplained: set[str]
+) -> None:
+    """A joint that turns the link with 1 rad/s moves no more than its largest moment."""
+    robot = with_inertial(ROBOT, "hand", mass=0.0)
+    spec = urdf_reading(robot)
+    tensor = mass_of(spec, "hand").inertia
+    assert spec.dynamics is not None
+    assert tensor is not None
+    inertia = spec.dynamics.inertia.copy()
+    largest = np.linalg.norm(tensor_of(tensor), 2)
+    inertia[:, -1, -1] += part * largest
+    mujoco = structs.replace(
+        spec, engine="mujoco", dynamics=structs.replace(spec.dynamics, inertia=inertia)
+    )
+
+    judgement = _judge(usd_reading(robot), urdf=spec, mujoco=mujoco)
+
+    assert judgement.deviations
+    assert _unexplained(judgement) == unexplained
 
 
 def _drifting(reading: Observation, precision: float) -> Observation:
