@@ -409,7 +409,7 @@ def _read_dae(content: bytes, folder: str) -> LoadedMesh:
 
 
 def _complete(root: etree._Element) -> bool:
-    """Add the namespace, and images that a document names and does not have; return whether."""
+    """Add a missing namespace, and images that are named and missing; return whether any was."""
     bare = not str(root.tag).startswith("{")
     for element in root.iter(etree.Element) if bare else ():
         element.tag = f"{{{_NAMESPACE}}}{element.tag!s}"

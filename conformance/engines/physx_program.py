@@ -56,7 +56,7 @@ _COUPLING_STEP, _COUPLING_STEPS = 1e-3, 200
 # it may depart from a linear coupling, and below which it is settled.
 _CHANGED, _SETTLED = 1e-4, 1e-7
 # Positions of a leader, relative to its range.
-_LED = np.array([-1.0, 1.0, 0.25, -0.4])
+_LEADER_POSITIONS = np.array([-1.0, 1.0, 0.25, -0.4])
 _SEED = 20_240_229
 _LOGGER = "urdf_usd.physx"
 # Beginnings of messages that do not concern the stage.
@@ -231,8 +231,8 @@ def _couplings(request: dict[str, Any], freedoms: list[str]) -> list[tuple[str, 
     """
     # It moves coupled joints to where they satisfy their coupling, and no others. Then each leader
     # is fixed by a large inertia at some positions, far apart: followers end at positions that
-    # depend on the leader's linearly, wherever they start. Of three positions, other joints of a
-    # large robot do so by chance.
+    # depend on the leader's linearly, wherever they start. With three positions, two other joints
+    # of a large robot may do so by chance.
     scene = Scene(request["usd"])
     scene.make_passive()
     ranges_of = dict(zip(request["joints"], request["ranges"], strict=True))
@@ -253,9 +253,9 @@ def _couplings(request: dict[str, Any], freedoms: list[str]) -> list[tuple[str, 
         return end
 
     random = np.random.default_rng(_SEED)
-    starts = random.uniform(-1, 1, (len(_LED), len(paths))) * ranges
+    starts = random.uniform(-1, 1, (len(_LEADER_POSITIONS), len(paths))) * ranges
     coupled = np.abs(settle(starts[0]) - starts[0]) > _CHANGED * ranges
-    # Viscous friction keeps the others from moving, and small masses from where they should end.
+    # Viscous friction keeps other joints at rest, but a follower of small mass from its position.
     viscous = scene.read(_JOINT, ["jointViscousFriction"])["jointViscousFriction"]
     moved = {paths[row] for row in np.flatnonzero(coupled)}
     held = {path: own for path, own in viscous.items() if path not in moved}
@@ -269,7 +269,7 @@ def _couplings(request: dict[str, Any], freedoms: list[str]) -> list[tuple[str, 
         leaders.add(head)
         scene.write("jointArmature", {paths[head]: _HELD})
         apart = starts.copy()
-        apart[:, head] = ranges[head] * _LED
+        apart[:, head] = ranges[head] * _LEADER_POSITIONS
         ends = np.array([settle(start) for start in apart])
         led = ends[:, head]
         slope = (ends[1] - ends[0]) / (led[1] - led[0])

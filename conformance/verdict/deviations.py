@@ -297,8 +297,9 @@ def _counted_massless_inertia(case: DeviationCase) -> bool:
     expected, actual = case.expected.dynamics, case.actual.dynamics
     if not tensors or case.check not in _EQUATIONS or expected is None or actual is None:
         return bool(tensors)
-    # It adds J^T I J and J^T (I a + w x I w), where each column of J is at most a unit vector, and
-    # w and the square root of a are at most the sum of the joints' velocities.
+    # It adds J^T I J to the matrix and J^T (I a + w x I w) to the forces (Featherstone, Rigid Body
+    # Dynamics Algorithms, 2.14). Each column of J is at most a unit vector; the angular velocity w
+    # is at most the sum of the joints' velocities, and the acceleration a its square.
     most = sum(float(np.linalg.norm(tensor, 2)) for tensor in tensors) * (1 + _SAME)
     column = obs.velocity_indices(expected.joints)
     own = {key: at for key, at in obs.velocity_indices(actual.joints).items() if key in column}

@@ -453,7 +453,7 @@ def merge_equal_points(corners: NDArray[np.float32]) -> tuple[Points, Integers]:
 
 
 def _finite_rows(values: NDArray[np.floating]) -> NDArray[np.bool_]:
-    """Return of which rows all numbers are finite in float32, as stored in USD."""
+    """Return for each row whether its numbers are finite in float32, as stored in USD."""
     with np.errstate(over="ignore"):
         rows: NDArray[np.bool_] = np.all(np.isfinite(values.astype(np.float32)), axis=1)
     return rows

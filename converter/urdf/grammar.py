@@ -73,10 +73,10 @@ def read_decimals(text: str, count: int) -> tuple[Numbers | None, Flaws]:
         The numbers, including NaN and infinities, without negative zeros; None if the
         text is blank, or does not start with numbers.
     """
-    words, apart = text.split(), text.strip(" \t\r\n[]()").split(",")
+    words, parts = text.split(), text.strip(" \t\r\n[]()").split(",")
     # "1,2,3" is a vector; in "0,5 1 2", a comma may be that of a decimal.
-    is_vector = len(words) == 1 and len(apart) == count > 1
-    found = apart if is_vector else words
+    is_vector = len(words) == 1 and len(parts) == count > 1
+    found = parts if is_vector else words
     bare = (w if _NUMBER.fullmatch(w) else w.strip(",;[]()").rstrip(".") for w in found)
     numbers = list(filter(None, bare))
     if not text.isascii() or not numbers or not all(map(_NUMBER.fullmatch, numbers[:count])):

@@ -88,7 +88,8 @@ def load(file: str) -> bytes:
         raise fatal(rule, f"{file} cannot be read: {error.strerror}", start) from error
 
 
-_LATIN_1 = "urdf-usd-latin-1"
+# Characters of bytes that are no UTF-8, as Python decodes them, to those of Latin-1.
+_LATIN_1 = {0xDC00 + byte: byte for byte in range(0x80, 0x100)}
 _DECLARATION = re.compile(
     r"""<\?xml\s+version\s*=\s*(?P<q>["'])(?P<version>[^"'<>]*)(?P=q)"""
     r"""(?:\s+encoding\s*=\s*(?P<r>["'])(?P<encoding>[A-Za-z][\w.-]*)(?P=r))?"""
@@ -156,15 +157,7 @@ def _decode(data: bytes, file: str, notes: list[Diagnostic]) -> str:
             continue
     message = f"the bytes are not {truncate(declared)}; read as utf-8, other bytes as latin-1"
     notes.append(Diagnostic("xml-encoding", message, Location(file, line, 1)))
-    return data.decode("utf-8", _LATIN_1)
-
-
-def _as_latin_1(error: UnicodeError) -> tuple[str, int]:
-    assert isinstance(error, UnicodeDecodeError)  # noqa: S101  for mypy
-    return error.object[error.start : error.end].decode("latin-1"), error.end
-
-
-codecs.register_error(_LATIN_1, _as_latin_1)
+    return data.decode("utf-8", "surrogateescape").translate(_LATIN_1)
 
 
 def _build(text: str, file: str, notes: list[Diagnostic]) -> Element:
